@@ -1,0 +1,829 @@
+//! Taking tokens (section 6): the sequence from a fast write to a decision.
+//!
+//! ```text
+//! fast write ──landed──▶ admitted
+//!   │ failed: the item, as it is, comes back with the refusal
+//!   ├─ nothing there ─────▶ join: read siblings, create in one transaction      R7 R8
+//!   ├─ something is due ──▶ pass: one locked write planned from the image       R1 R4 R12
+//!   ├─ write budget spent ▶ double the shard count, try a new shard
+//!   └─ short ─────────────▶ unsharded: rejected; sharded: look at all shards    R9
+//! ```
+//!
+//! A request is admitted only by a write that landed. Every write that loses a race sends the
+//! sequence back to a fast write, at most [`MAX_ROUNDS`] times.
+
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
+use core::mem;
+
+use crate::{
+    answer::{Call, Decision, Outcome, Reply, Resend, Step},
+    balance::share,
+    error::Error,
+    fast::{self, Obstacle},
+    hint::{Blocked, Hint},
+    item::{Attributes, Owner, Shard},
+    join::{self, Join, Reading},
+    key::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
+    lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
+    look::{Look, Rejection, Served, tokens},
+    materialise::{Pass, Settings, Take, check_uncascaded, check_unscheduled},
+    preview::{Preview, PreviewOutcome},
+    propagate,
+    request::AcquireRequest,
+    settle,
+    window::told_ms,
+    wire::{Answer, Reason, read},
+    write::{
+        Action, Attribute, Change, ConditionalWrite, Field, Images, Term, Test, batch_read, transaction,
+    },
+};
+
+/// Admission writes one request may try.
+pub const MAX_ROUNDS: u32 = 4;
+/// How often a join is planned: once, and at most twice more.
+pub const MAX_JOINS: u32 = 3;
+/// When a contended request may ask again, ms.
+pub const CONTENDED_MS: u64 = 100;
+/// The latest clock reading taken, ms: the year 9999.
+pub(crate) const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
+
+/// The machine that takes tokens. See the [crate's](crate) loop.
+#[derive(Debug)]
+pub struct Acquire {
+    request: AcquireRequest,
+    takes: Vec<Take>,
+    now_ms: i64,
+    state: State,
+    /// The shard asked, and the largest shard count heard of.
+    shard: u32,
+    shard_count: u32,
+    rounds: u32,
+    joins: u32,
+    doubled: bool,
+    /// What the entity's own record says; none: there is none.
+    owner: Option<Owner>,
+    follow_ups: Vec<Call>,
+}
+
+/// What is under way.
+#[expect(clippy::large_enum_variant, reason = "there is one for each request, and it does not move")]
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Start,
+    /// A read of an item, for limits that the configuration leaves out.
+    Learning,
+    /// A read of all shards, for a request of nothing.
+    Asking(Preview),
+    Fast,
+    Locked(Pass),
+    Doubling {
+        from: u32,
+    },
+    /// The read a join is planned from; with the item, where it only lacks a limit.
+    Siblings {
+        own: Option<Shard>,
+    },
+    Joining {
+        join: Join,
+        siblings: Vec<Shard>,
+        own: Option<Shard>,
+        admits: bool,
+    },
+    Looking,
+    Gathering(Vec<(Pass, Vec<Take>)>),
+    Done,
+}
+
+/// An early end: the decision's outcome.
+type Ended<T> = Result<T, Outcome>;
+
+impl From<Error> for Outcome {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Acquire {
+    /// A machine for one request. Nothing is checked before the first `advance`.
+    #[must_use]
+    pub fn new(request: AcquireRequest) -> Self {
+        let length_of = |name: &str| {
+            request.limits.iter().find(|limit| limit.name == name).and_then(|limit| limit.length_seconds())
+        };
+        let takes = request
+            .consume
+            .iter()
+            .map(|amount| Take {
+                limit: Arc::from(amount.limit.as_str()),
+                milli: amount.milli(),
+                length_seconds: length_of(&amount.limit),
+            })
+            .collect();
+        let shard_count =
+            request.hint.as_ref().and_then(|hint| hint.shard_count_for(&request.subject)).unwrap_or(1);
+        Self {
+            takes,
+            now_ms: 0,
+            state: State::Start,
+            shard: draw(request.seed, shard_count),
+            shard_count,
+            rounds: 0,
+            joins: 0,
+            doubled: false,
+            owner: None,
+            follow_ups: Vec::new(),
+            request,
+        }
+    }
+
+    /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
+    /// reading of the host's clock, epoch milliseconds.
+    #[must_use = "a step holds the calls to make, or the decision"]
+    pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step {
+        let state = mem::replace(&mut self.state, State::Done);
+        self.now_ms = i64::try_from(now_ms.min(FARTHEST_NOW_MS)).unwrap_or_default();
+        let next = if now_ms > FARTHEST_NOW_MS {
+            Err(Error::invalid(alloc::format!(
+                "the clock reads {now_ms} ms, expected at most {FARTHEST_NOW_MS}; nothing was written"
+            ))
+            .into())
+        } else {
+            self.step(state, now_ms, replies)
+        };
+        next.unwrap_or_else(|outcome| Step::Done(self.decide(outcome, Vec::new(), Vec::new())))
+    }
+
+    fn step(&mut self, state: State, now_ms: u64, replies: &[Reply]) -> Ended<Step> {
+        match (state, replies) {
+            (State::Start, []) => self.start(),
+            (State::Asking(preview), replies) => self.ask(preview, now_ms, replies),
+            (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
+            (state, [reply]) => {
+                let answer = match read(reply) {
+                    Answer::Unavailable(reason) => return Err(Outcome::Unavailable(reason)),
+                    Answer::Misconfigured(reason) => return Err(Outcome::Misconfigured(reason)),
+                    answer => answer,
+                };
+                self.answered(state, answer)
+            }
+            (_, replies) => Err(Error::misuse(&alloc::format!(
+                "the machine was handed {} replies, expected as many as it named calls",
+                replies.len()
+            ))
+            .into()),
+        }
+    }
+
+    fn answered(&mut self, state: State, answer: Answer<'_>) -> Ended<Step> {
+        match (state, answer) {
+            (State::Learning, Answer::Read { items, .. }) => self.learned(&items),
+            (State::Fast, Answer::Landed(Some(image))) => self.fast_landed(&image),
+            (State::Fast, Answer::Refused(image)) => self.classify(image.as_ref()),
+            (State::Locked(pass), Answer::Landed(_)) => Ok(self.pass_landed(&[(pass, self.takes.clone())])),
+            // Somebody else has materialised the shard: back to the fast write (6.3).
+            (State::Locked(_), Answer::Refused(_)) => self.fast(self.shard),
+            (State::Doubling { from }, Answer::Landed(image)) => self.doubled(from, image.as_ref()),
+            (State::Doubling { from }, Answer::Refused(image)) => self.not_doubled(from, image.as_ref()),
+            (State::Siblings { own }, Answer::Read { items, incomplete }) => {
+                self.siblings_read(own, &items, incomplete)
+            }
+            (State::Joining { join, admits, .. }, Answer::Landed(_)) => self.joined(join, admits),
+            (State::Joining { siblings, own, .. }, Answer::Cancelled(reasons)) => {
+                self.join_cancelled(siblings, own, &reasons)
+            }
+            (State::Joining { own, .. }, Answer::Refused(_)) => self.read_siblings(own),
+            (State::Looking, Answer::Read { items, incomplete: false }) => self.looked(&items),
+            (State::Looking, Answer::Read { incomplete: true, .. }) => self.look(),
+            (State::Gathering(parts), Answer::Landed(_)) => Ok(self.pass_landed(&parts)),
+            (State::Gathering(_), Answer::Cancelled(_) | Answer::Refused(_)) => self.look(),
+            (_, Answer::Busy) => Err(self.contended()),
+            _ => Err(Outcome::Unavailable("the table answered something other than what was asked".into())),
+        }
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        Settings {
+            limits: &self.request.limits,
+            authoritative: self.request.authoritative,
+            permanent: self.request.permanent,
+            now_ms: self.now_ms,
+        }
+    }
+
+    // ---- the first step ----
+
+    fn start(&mut self) -> Ended<Step> {
+        self.request.check()?;
+        for amount in &self.request.consume {
+            let configured = self.settings().limit(&amount.limit).map(|limit| limit.capacity);
+            if configured.is_some_and(|capacity| amount.tokens > capacity) {
+                return Err(Outcome::NeverFits { limit: amount.limit.clone() });
+            }
+        }
+        if self.takes.iter().all(|take| take.milli == 0) {
+            let subject = self.request.subject.clone();
+            let preview = Preview::new(subject, self.request.limits.clone(), self.request.hint.as_ref());
+            return self.ask(preview, u64::try_from(self.now_ms).unwrap_or_default(), &[]);
+        }
+        let configured = |take: &Take| self.settings().limit(&take.limit).is_some();
+        if self.takes.iter().all(configured) {
+            return self.fast(self.shard);
+        }
+        let mut keys = vec![(self.request.subject.bucket_pk(0), STATE_SK)];
+        if self.shard != 0 {
+            keys.push((self.request.subject.bucket_pk(self.shard), STATE_SK));
+        }
+        self.state = State::Learning;
+        Ok(Step::Perform(vec![batch_read(&self.request.subject.table, &keys, false)]))
+    }
+
+    /// A named limit that neither the configuration nor the item knows is an error before any
+    /// write (R15).
+    fn learned(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
+        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        for index in 0..self.takes.len() {
+            let Some(take) = self.takes.get(index) else { continue };
+            if self.settings().limit(&take.limit).is_some() {
+                continue;
+            }
+            let known = shards.iter().find_map(|shard| shard.limit(&take.limit));
+            let Some(known) = known else { return Err(Error::unknown_limit(&take.limit).into()) };
+            if take.milli > known.capacity_milli {
+                return Err(Outcome::NeverFits { limit: (*take.limit).into() });
+            }
+            let length_seconds = known.reset_after_seconds;
+            if let Some(take) = self.takes.get_mut(index) {
+                take.length_seconds = length_seconds;
+            }
+        }
+        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        self.fast(self.shard)
+    }
+
+    /// A request of nothing is a question (F3): answered from a read, over all shards.
+    fn ask(&mut self, mut preview: Preview, now_ms: u64, replies: &[Reply]) -> Ended<Step> {
+        let report = match preview.advance(now_ms, replies) {
+            Step::Perform(calls) => {
+                self.state = State::Asking(preview);
+                return Ok(Step::Perform(calls));
+            }
+            Step::Done(PreviewOutcome::Report(report)) => report,
+            Step::Done(PreviewOutcome::Failed(error)) => return Err(error.into()),
+            Step::Done(PreviewOutcome::Unavailable(reason)) => return Err(Outcome::Unavailable(reason)),
+            Step::Done(PreviewOutcome::Misconfigured(reason)) => return Err(Outcome::Misconfigured(reason)),
+        };
+        self.hear_of([report.shard_count]);
+        if preview.shards().iter().any(|shard| shard.disabled) {
+            return Err(Outcome::Disabled);
+        }
+        let known = |name: &str| report.limits.iter().any(|limit| limit.status.name == name);
+        if let Some(amount) = self.request.consume.iter().find(|amount| !known(&amount.limit)) {
+            return Err(Error::unknown_limit(&amount.limit).into());
+        }
+        let takes = self.takes.clone();
+        let shards = preview.shards();
+        if shards.is_empty() {
+            let limits = report.limits.into_iter().map(|limit| limit.status);
+            let named =
+                limits.filter(|status| self.request.consume.iter().any(|amount| amount.limit == status.name));
+            let lease = self.lease(Vec::new());
+            return Ok(Step::Done(self.decide(Outcome::Admitted(lease), named.collect(), Vec::new())));
+        }
+        let look = Look::of(shards, self.shard_count, &takes, self.settings())?;
+        if takes.iter().any(|take| look.total_milli(&take.limit) < 0) {
+            let rejection = look.rejection(&self.request.consume);
+            return Ok(self.rejected(rejection));
+        }
+        let limits = look.statuses(&self.request.consume);
+        let parts = shards.iter().take(1).map(|shard| self.lease_part(shard, &takes)).collect();
+        let lease = self.lease(parts);
+        Ok(Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new())))
+    }
+
+    // ---- the fast write ----
+
+    fn fast(&mut self, shard: u32) -> Ended<Step> {
+        self.begin_round()?;
+        self.shard = shard;
+        self.state = State::Fast;
+        let write = fast::write(&self.request.subject, shard, &self.takes, &self.settings());
+        Ok(self.perform(&write, Resend::MayDebitTwice))
+    }
+
+    fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
+        let after = image.shard()?;
+        self.hear_of([after.shard_count]);
+        self.restamp(&after);
+        let takes = self.takes.clone();
+        Ok(self.admitted(&[(after, takes)]))
+    }
+
+    /// A changed window length is honest from the next request on (R1): an item that was written
+    /// with another is told.
+    fn restamp(&mut self, image: &Shard) {
+        let differs = |take: &Take| {
+            let stored = image.limit(&take.limit).and_then(|limit| limit.reset_after_seconds);
+            take.length_seconds.is_some() && take.length_seconds != stored
+        };
+        if !self.takes.iter().any(differs) {
+            return;
+        }
+        if let Ok(pass) = Pass::of(image, &self.settings()) {
+            let write = pass.write(&self.request.subject, &Owner::default(), &[]);
+            self.follow_ups.push(write.call(
+                &self.request.subject.table,
+                Images::Neither,
+                Resend::Idempotent,
+            ));
+        }
+    }
+
+    /// Why the fast write failed, from the image that came back (section 6).
+    fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
+        let Some(image) = image else { return self.create() };
+        let image = image.shard()?;
+        self.hear_of([image.shard_count]);
+        let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
+        if obstacle == Some(Obstacle::Disabled) {
+            return Err(Outcome::Disabled);
+        }
+        check_uncascaded(&image)?;
+        match obstacle {
+            // It changed in between.
+            None => return self.fast(self.shard),
+            Some(Obstacle::Unseeded) => return self.seed(image),
+            Some(Obstacle::Disabled | Obstacle::Due | Obstacle::Short | Obstacle::Wcu) => {}
+        }
+        let pass = Pass::of(&image, &self.settings())?;
+        if !pass.admits(&self.takes) {
+            return self.short(&image);
+        }
+        if obstacle == Some(Obstacle::Wcu)
+            && pass.wcu.as_ref().is_none_or(|wcu| wcu.after.tokens_milli < fast::WCU_MILLI)
+            && self.may_double(&image)
+        {
+            return Ok(self.double(&image, None));
+        }
+        Ok(self.locked(pass))
+    }
+
+    /// No pass over the drawn shard helps.
+    fn short(&mut self, image: &Shard) -> Ended<Step> {
+        if self.shard_count > 1 {
+            return self.look();
+        }
+        let takes = self.takes.clone();
+        let rejection = Look::present(core::slice::from_ref(image), &takes, self.settings())?
+            .rejection(&self.request.consume);
+        Ok(self.rejected(rejection))
+    }
+
+    fn locked(&mut self, pass: Pass) -> Step {
+        let write = pass.write(&self.request.subject, &Owner::default(), &self.takes);
+        self.state = State::Locked(pass);
+        self.perform(&write, Resend::MayDebitTwice)
+    }
+
+    // ---- doubling (6.9) ----
+
+    fn may_double(&self, image: &Shard) -> bool {
+        let doubled = i128::from(self.shard_count.saturating_mul(2));
+        // A quota keeps at least one whole token a share (F5).
+        let roomy = |limit: &crate::LimitState| {
+            limit.reset_after_seconds.is_none() || share(limit.capacity_milli, doubled) >= 1000
+        };
+        !self.doubled && self.shard_count < MAX_SHARD_COUNT && image.limits.iter().all(roomy)
+    }
+
+    /// Doubles the count on shard 0. `stale` is shard 0 as it came back, where it holds grants
+    /// whose size is only told by the count that is about to change.
+    fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
+        let from = self.shard_count;
+        let mut changes = vec![Change::set("shard_count", from.saturating_mul(2))];
+        let mut clauses = vec![count_is(from)];
+        let quotas = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
+        for limit in quotas {
+            let of = |field| Attribute::Limit(limit.name.clone(), field);
+            let unmarked =
+                stale.and_then(|shard| shard.limit(&limit.name)).filter(|state| state.grant_count.is_none());
+            match (unmarked, stale) {
+                (Some(state), Some(shard)) => {
+                    let count = crate::grant::grant_count(state, shard.shard_count);
+                    changes.push(Change::set(of(Field::GrantCount), count));
+                    clauses.push(vec![Term::absent(of(Field::GrantCount))]);
+                    clauses.push(vec![Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli)]);
+                }
+                _ => clauses.push(marked(&limit.name)),
+            }
+        }
+        self.doubled = true;
+        self.state = State::Doubling { from };
+        let write = ConditionalWrite {
+            pk: self.request.subject.bucket_pk(0),
+            sk: Cow::Borrowed(STATE_SK),
+            action: Action::Update(changes),
+            clauses,
+        };
+        self.perform(&write, Resend::Idempotent)
+    }
+
+    fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
+        self.hear_of([from.saturating_mul(2)]);
+        if let Some(image) = image {
+            self.raise_siblings(from, &image.shard()?);
+        }
+        self.fast(from.saturating_add(draw(self.request.seed, from)))
+    }
+
+    /// The siblings hear of the doubling after the answer. A grant whose size is only told by the
+    /// stored count stays as it is: the join that needs it raises it with its size (R8).
+    fn raise_siblings(&mut self, from: u32, image: &Shard) {
+        let quotas = || image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
+        let doubled = from.saturating_mul(2);
+        for shard in 1..from {
+            let mut clauses = vec![vec![Term::compare("shard_count", Test::Less, doubled)]];
+            clauses.extend(quotas().map(|limit| marked(&limit.name)));
+            let write = ConditionalWrite {
+                pk: self.request.subject.bucket_pk(shard),
+                sk: Cow::Borrowed(STATE_SK),
+                action: Action::Update(vec![Change::set("shard_count", doubled)]),
+                clauses,
+            };
+            self.follow_ups.push(write.call(
+                &self.request.subject.table,
+                Images::Neither,
+                Resend::Idempotent,
+            ));
+        }
+    }
+
+    fn not_doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
+        let Some(image) = image.map(Attributes::shard).transpose()? else {
+            // Shard 0 is gone; making it anew comes first.
+            return self.fast(0);
+        };
+        self.hear_of([image.shard_count]);
+        if image.shard_count >= self.shard_count && self.shard_count > from {
+            return self.fast(from.saturating_add(draw(self.request.seed, from)));
+        }
+        if image.shard_count == from && image.limits.iter().any(|limit| limit.grant_count.is_none()) {
+            let step = self.double(&image.clone(), Some(&image));
+            // Once: a loss after this is somebody else's doubling.
+            return Ok(step);
+        }
+        self.fast(self.shard)
+    }
+
+    // ---- joining (6.5, 6.6) ----
+
+    fn create(&mut self) -> Ended<Step> {
+        if self.shard == 0 && self.shard_count == 1 {
+            // Nothing is known of any sibling: the transaction finds out.
+            return self.join(None, Vec::new());
+        }
+        self.read_siblings(None)
+    }
+
+    fn seed(&mut self, own: Shard) -> Ended<Step> {
+        if self.shard_count == 1 {
+            return self.join(Some(own), Vec::new());
+        }
+        self.read_siblings(Some(own))
+    }
+
+    fn read_siblings(&mut self, own: Option<Shard>) -> Ended<Step> {
+        self.begin_join()?;
+        let subject = &self.request.subject;
+        let mut keys: Vec<_> =
+            self.sibling_ids().into_iter().map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        keys.push((subject.entity_pk(), META_SK));
+        let call = batch_read(&subject.table, &keys, true);
+        self.state = State::Siblings { own };
+        Ok(Step::Perform(vec![call]))
+    }
+
+    /// The slot itself, shard 0 and the candidates.
+    fn sibling_ids(&self) -> Vec<u32> {
+        let mut ids = crate::grant::candidates(self.shard, self.shard_count);
+        ids.extend([0, self.shard]);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    fn siblings_read(
+        &mut self,
+        own: Option<Shard>,
+        items: &[Attributes<'_>],
+        incomplete: bool,
+    ) -> Ended<Step> {
+        if incomplete {
+            return self.read_siblings(own);
+        }
+        let (records, items): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_entity_record());
+        self.owner = records.first().map(|record| record.owner()).transpose()?;
+        let mut siblings = items.into_iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let known = self.sibling_ids();
+        self.hear_of(siblings.iter().map(|sibling| sibling.shard_count));
+        if self.sibling_ids() != known {
+            // A sibling knows of more shards, so more of them could cover the slot.
+            return self.read_siblings(own);
+        }
+        let own = match siblings.iter().position(|sibling| sibling.id == self.shard) {
+            Some(index) => {
+                let fresh = siblings.swap_remove(index);
+                if own.is_none() {
+                    // Somebody else made it.
+                    return self.fast(self.shard);
+                }
+                Some(fresh)
+            }
+            None => None,
+        };
+        self.join(own, siblings)
+    }
+
+    fn join(&mut self, own: Option<Shard>, siblings: Vec<Shard>) -> Ended<Step> {
+        if self.owner.as_ref().is_some_and(|owner| owner.cascade == Some(true)) {
+            return Err(Error::unsupported("the entity debits a parent as well (cascade)").into());
+        }
+        for shard in siblings.iter().chain(&own) {
+            if shard.disabled {
+                return Err(Outcome::Disabled);
+            }
+            check_uncascaded(shard)?;
+            check_unscheduled(shard)?;
+        }
+        let reading = Reading {
+            slot: self.shard,
+            own: own.as_ref(),
+            siblings: &siblings,
+            shard_count: self.shard_count,
+            named: &self.takes,
+        };
+        let join = join::plan(&reading, &self.settings())?;
+        let admits = join.pass.admits(&self.takes);
+        if !admits && !join.moves() {
+            // A rejected pass writes nothing, so it anchors nothing (R1).
+            return self.look();
+        }
+        Ok(self.send_join(join, own, siblings, admits))
+    }
+
+    fn send_join(&mut self, join: Join, own: Option<Shard>, siblings: Vec<Shard>, admits: bool) -> Step {
+        let takes = if admits { self.takes.as_slice() } else { &[] };
+        let writes = join.writes(&self.request.subject, self.owner.as_ref(), takes);
+        self.shard = join.pass.id;
+        self.state = State::Joining { join, siblings, own, admits };
+        let table = &self.request.subject.table;
+        let call = match writes.as_slice() {
+            [write] => write.call(table, Images::Both, Resend::MayDebitTwice),
+            writes => transaction(table, writes, Resend::MayDebitTwice),
+        };
+        Step::Perform(vec![call])
+    }
+
+    fn joined(&mut self, join: Join, admits: bool) -> Ended<Step> {
+        self.hear_of([join.pass.shard_count]);
+        if admits {
+            return Ok(self.pass_landed(&[(join.pass, self.takes.clone())]));
+        }
+        // A rejected pass still commits its move; the rest of the entity may serve.
+        self.propagate(&join.pass);
+        self.look()
+    }
+
+    fn join_cancelled(
+        &mut self,
+        siblings: Vec<Shard>,
+        own: Option<Shard>,
+        reasons: &[Reason<'_>],
+    ) -> Ended<Step> {
+        let failed = |index: usize| reasons.get(index).is_some_and(|reason| reason.failed);
+        if failed(0) {
+            // The slot itself is not as it was: judge it by what came back, or start over.
+            return match reasons.first().and_then(|reason| reason.item.as_ref()) {
+                Some(image) => {
+                    self.begin_round()?;
+                    self.classify(Some(image))
+                }
+                None => self.fast(self.shard),
+            };
+        }
+        let last = reasons.len().saturating_sub(1);
+        let others_hold = (0..last).all(|index| !failed(index));
+        if own.is_none() && failed(last) && others_hold {
+            // Only the entity's own record is not as expected: what it says came back.
+            self.begin_join()?;
+            let record = reasons.get(last).and_then(|reason| reason.item.as_ref());
+            self.owner = record.map(Attributes::owner).transpose()?;
+            return self.join(own, siblings);
+        }
+        let seen = reasons.iter().filter_map(|reason| reason.item.as_ref());
+        let counts: Vec<u32> = seen
+            .filter(|item| !item.is_entity_record())
+            .filter_map(|item| item.shard().ok())
+            .map(|shard| shard.shard_count)
+            .collect();
+        self.hear_of(counts);
+        self.read_siblings(own)
+    }
+
+    // ---- the look (6.2a) ----
+
+    fn look(&mut self) -> Ended<Step> {
+        if self.rounds > MAX_ROUNDS {
+            return Err(self.contended());
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        let subject = &self.request.subject;
+        let keys: Vec<_> = (0..self.shard_count).map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        let call = batch_read(&subject.table, &keys, false);
+        self.state = State::Looking;
+        Ok(Step::Perform(vec![call]))
+    }
+
+    fn looked(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
+        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let known = self.shard_count;
+        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        if self.shard_count > known {
+            return self.look();
+        }
+        if shards.iter().any(|shard| shard.disabled) {
+            return Err(Outcome::Disabled);
+        }
+        shards.iter().try_for_each(check_uncascaded)?;
+        let takes = self.takes.clone();
+        let look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
+        match look.serve(&self.request.subject, self.owner.as_ref()) {
+            Some(Served::Fast(shard)) => self.fast(shard),
+            Some(Served::Locked(pass)) => {
+                self.shard = pass.id;
+                Ok(self.locked(pass))
+            }
+            Some(Served::Made(join)) => {
+                let siblings = shards.into_iter().filter(|shard| shard.id != join.pass.id).collect();
+                Ok(self.send_join(join, None, siblings, true))
+            }
+            Some(Served::Gathered(parts, writes)) => {
+                let call = transaction(&self.request.subject.table, &writes, Resend::MayDebitTwice);
+                self.state = State::Gathering(parts);
+                Ok(Step::Perform(vec![call]))
+            }
+            None => {
+                let rejection = look.rejection(&self.request.consume);
+                Ok(self.rejected(rejection))
+            }
+        }
+    }
+
+    // ---- the ends ----
+
+    fn pass_landed(&mut self, parts: &[(Pass, Vec<Take>)]) -> Step {
+        for (pass, _) in parts {
+            self.propagate(pass);
+        }
+        let parts: Vec<_> = parts.iter().map(|(pass, takes)| (pass.after(takes), takes.clone())).collect();
+        self.admitted(&parts)
+    }
+
+    /// The opener tells its siblings, after the answer (R2).
+    fn propagate(&mut self, pass: &Pass) {
+        let subject = &self.request.subject;
+        let count = self.shard_count.max(pass.shard_count);
+        let writes = propagate::writes(subject, pass.id, count, &pass.opened());
+        let calls =
+            writes.iter().map(|write| write.call(&subject.table, Images::Neither, Resend::Idempotent));
+        self.follow_ups.extend(calls);
+    }
+
+    fn admitted(&mut self, parts: &[(Shard, Vec<Take>)]) -> Step {
+        let leased = parts.iter().map(|(shard, takes)| self.lease_part(shard, takes)).collect();
+        let limits = self.takes.iter().filter_map(|take| self.standing(parts, take)).collect();
+        let lease = self.lease(leased);
+        Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new()))
+    }
+
+    /// Where a limit stands on the shards that served.
+    fn standing(&self, parts: &[(Shard, Vec<Take>)], take: &Take) -> Option<crate::LimitStatus> {
+        let states = || parts.iter().filter_map(|(shard, _)| shard.limit(&take.limit));
+        let first = states().next()?;
+        let left = states().map(|state| state.tokens_milli).fold(0, i128::saturating_add);
+        let ends = take.length_seconds.and_then(|seconds| {
+            let length_ms = seconds.saturating_mul(1000);
+            let ends = states().filter_map(|state| state.window_start_ms?.checked_add(length_ms));
+            Some(told_ms(ends.max()?, length_ms, self.now_ms))
+        });
+        Some(crate::LimitStatus {
+            name: (*take.limit).into(),
+            capacity: tokens(first.capacity_milli).unsigned_abs(),
+            available: tokens(left),
+            resets_at_ms: ends,
+        })
+    }
+
+    fn lease(&self, parts: Vec<LeasePart>) -> Lease {
+        let subject = &self.request.subject;
+        Lease {
+            namespace: subject.namespace.clone(),
+            entity: subject.entity.clone(),
+            resource: subject.resource.clone(),
+            parts,
+        }
+    }
+
+    fn lease_part(&self, shard: &Shard, takes: &[Take]) -> LeasePart {
+        let leased = |take: &Take| {
+            let state = shard.limit(&take.limit)?;
+            let window =
+                take.length_seconds.zip(state.window_start_ms).map(|(seconds, start_ms)| LeasedWindow {
+                    start_ms,
+                    applied_ms: state.window_applied_ms,
+                    end_ms: start_ms.saturating_add(seconds.saturating_mul(1000)),
+                });
+            let ceiling = settle::ceiling_milli(state, shard, window.is_some());
+            Some(LeasedLimit {
+                name: (*take.limit).into(),
+                taken_milli: i64::try_from(take.milli).ok()?,
+                capacity_milli: i64::try_from(state.capacity_milli).unwrap_or(i64::MAX),
+                ceiling_milli: i64::try_from(ceiling).unwrap_or(i64::MAX),
+                window,
+            })
+        };
+        LeasePart { shard: shard.id, limits: takes.iter().filter_map(leased).collect() }
+    }
+
+    fn rejected(&mut self, rejection: Rejection) -> Step {
+        let Rejection { retry_after_ms, never_fits, limits, blocked } = rejection;
+        let outcome = match never_fits {
+            Some(limit) => Outcome::NeverFits { limit: (*limit).into() },
+            // Everything would fit, and yet nobody could be asked for it all at once.
+            None if retry_after_ms == 0 => Outcome::Contended { retry_after_ms: CONTENDED_MS },
+            None => Outcome::Rejected { retry_after_ms },
+        };
+        Step::Done(self.decide(outcome, limits, blocked))
+    }
+
+    fn contended(&self) -> Outcome {
+        Outcome::Contended { retry_after_ms: CONTENDED_MS }
+    }
+
+    fn decide(
+        &mut self,
+        outcome: Outcome,
+        limits: Vec<crate::LimitStatus>,
+        blocked: Vec<Blocked>,
+    ) -> Decision {
+        let hint = Hint { blocked, ..Hint::new(&self.request.subject, self.shard_count) };
+        Decision { outcome, limits, follow_ups: mem::take(&mut self.follow_ups), hint }
+    }
+
+    // ---- small parts ----
+
+    fn perform(&self, write: &ConditionalWrite, resend: Resend) -> Step {
+        Step::Perform(vec![write.call(&self.request.subject.table, Images::Both, resend)])
+    }
+
+    fn begin_round(&mut self) -> Ended<()> {
+        if self.rounds >= MAX_ROUNDS {
+            return Err(self.contended());
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        Ok(())
+    }
+
+    fn begin_join(&mut self) -> Ended<()> {
+        if self.joins >= MAX_JOINS {
+            return Err(self.contended());
+        }
+        self.joins = self.joins.saturating_add(1);
+        Ok(())
+    }
+
+    fn hear_of(&mut self, counts: impl IntoIterator<Item = u32>) {
+        let largest = counts.into_iter().map(legal_count).max().unwrap_or(1);
+        self.shard_count = self.shard_count.max(largest);
+    }
+}
+
+/// The stored count is `count`; an item without one counts as 1.
+fn count_is(count: u32) -> Vec<Term> {
+    if count == 1 {
+        return vec![Term::absent("shard_count"), Term::compare("shard_count", Test::AtMost, 1_u32)];
+    }
+    vec![Term::compare("shard_count", Test::Equal, count)]
+}
+
+/// The quota's grant carries its own size, or the quota is not there at all.
+fn marked(limit: &Arc<str>) -> Vec<Term> {
+    let of = |field| Attribute::Limit(limit.clone(), field);
+    vec![Term::exists(of(Field::GrantCount)), Term::absent(of(Field::Tokens))]
+}
+
+/// A slot below `count`, from a number that may be drawn badly.
+fn draw(seed: u64, count: u32) -> u32 {
+    let mixed = (seed ^ (seed >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    u32::try_from(mixed.checked_rem(u64::from(count)).unwrap_or_default()).unwrap_or_default()
+}

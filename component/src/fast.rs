@@ -1,0 +1,157 @@
+//! The fast write (section 6.1): take from a live, applied, sufficient shard without reading it.
+//!
+//! [`write`] is what the table checks; [`obstacle`] is the same conditions, one by one and in
+//! the order of section 6, on an image the table sent back.
+
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
+
+use crate::{
+    item::Shard,
+    key::{STATE_SK, Subject},
+    limit::{Recovery, milli},
+    materialise::{Settings, Take, served_gates},
+    window::Window,
+    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+};
+
+/// What each fast write takes from the hidden `wcu` limit, millitokens.
+pub(crate) const WCU_MILLI: i128 = 1000;
+
+/// Why a fast write cannot land on an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Switched off.
+    Disabled,
+    /// A named limit is not on the item.
+    Unseeded,
+    /// Something is due that only a pass can do: an expired `ttl` or `vu`, a window that ended or
+    /// is pending, parameters to stamp.
+    Due,
+    /// A balance is short.
+    Short,
+    /// The write budget is spent.
+    Wcu,
+}
+
+/// The fast write of `takes` on one shard.
+pub(crate) fn write(
+    subject: &Subject,
+    shard: u32,
+    takes: &[Take],
+    settings: &Settings<'_>,
+) -> ConditionalWrite {
+    let now_ms = settings.now_ms;
+    let mut changes = Vec::with_capacity(takes.len().saturating_mul(2).saturating_add(2));
+    let mut clauses: Vec<Vec<Term>> = Vec::with_capacity(16);
+    for take in takes {
+        let of = |field| Attribute::Limit(take.limit.clone(), field);
+        if take.milli != 0 {
+            changes.push(Change::add(of(Field::Tokens), take.milli.saturating_neg()));
+            changes.push(Change::add(of(Field::Consumed), take.milli));
+        }
+        clauses.push(vec![
+            Term::compare(of(Field::Tokens), Test::AtLeast, take.milli),
+            Term::compare(of(Field::Soft), Test::More, now_ms),
+            Term::compare("bypass", Test::More, now_ms),
+        ]);
+        if let Some(seconds) = take.length_seconds {
+            // R11: writers that do not know `vu` drop it, so the window is checked by itself.
+            let oldest = now_ms.saturating_sub(seconds.saturating_mul(1000));
+            clauses.push(vec![Term::compare(of(Field::WindowStart), Test::More, oldest)]);
+            let applied = Term::compare(
+                of(Field::WindowApplied),
+                Test::AtLeast,
+                Value::Attribute(of(Field::WindowStart)),
+            );
+            // `ws <= wa`, and `ws <= rf` where there is no `wa`, as clauses of alternatives.
+            clauses.push(vec![applied.clone(), Term::absent(of(Field::WindowApplied))]);
+            clauses.push(vec![
+                applied,
+                Term::compare("rf", Test::AtLeast, Value::Attribute(of(Field::WindowStart))),
+            ]);
+            clauses.push(vec![Term::exists(of(Field::ResetAfter))]);
+        } else {
+            clauses.push(vec![Term::exists(of(Field::Tokens))]);
+        }
+        clauses.extend(stamped(take, settings).into_iter().map(|(field, value)| match value {
+            Some(value) => vec![Term::compare(of(field), Test::Equal, value)],
+            None => vec![Term::absent(of(field))],
+        }));
+    }
+    let wcu = |field| Attribute::Limit(Arc::from("wcu"), field);
+    changes.push(Change::add(wcu(Field::Tokens), -WCU_MILLI));
+    changes.push(Change::add(wcu(Field::Consumed), WCU_MILLI));
+    clauses.push(vec![Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI)]);
+    clauses.push(vec![Term::absent("ttl"), Term::compare("ttl", Test::More, now_ms.div_euclid(1000))]);
+    clauses.push(vec![Term::absent("vu"), Term::compare("vu", Test::More, now_ms)]);
+    clauses.extend(served_gates());
+    ConditionalWrite {
+        pk: subject.bucket_pk(shard),
+        sk: Cow::Borrowed(STATE_SK),
+        action: Action::Update(changes),
+        clauses,
+    }
+}
+
+/// R15: an authoritative configuration is in force from this request on, so a fast write only
+/// lands where the item agrees with it.
+fn stamped(take: &Take, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)> {
+    let Some(limit) = settings.limit(&take.limit).filter(|_| settings.authoritative) else {
+        return Vec::new();
+    };
+    let capacity = (Field::Capacity, Some(milli(limit.capacity)));
+    match limit.recovery {
+        Recovery::Session { length_seconds } => {
+            vec![capacity, (Field::ResetAfter, Some(length_seconds.into()))]
+        }
+        Recovery::Drip { refill_amount, refill_period_seconds } => vec![
+            capacity,
+            (Field::ResetAfter, None),
+            (Field::RefillAmount, Some(milli(refill_amount))),
+            (Field::RefillPeriod, Some(milli(refill_period_seconds))),
+        ],
+    }
+}
+
+/// The first thing that keeps a fast write of `takes` from landing on this image; none: it would
+/// land.
+pub(crate) fn obstacle(image: &Shard, takes: &[Take], settings: &Settings<'_>) -> Option<Obstacle> {
+    let now_ms = settings.now_ms;
+    if image.disabled {
+        return Some(Obstacle::Disabled);
+    }
+    if takes.iter().any(|take| image.limit(&take.limit).is_none()) {
+        return Some(Obstacle::Unseeded);
+    }
+    let expired = |instant: Option<i64>, now: i64| instant.is_some_and(|instant| instant <= now);
+    let due = |take: &Take| {
+        let Some(state) = image.limit(&take.limit) else { return false };
+        let window_due = take.length_seconds.is_some_and(|seconds| {
+            let length_ms = seconds.saturating_mul(1000);
+            !Window::of(state, length_ms, image.last_refill_ms, now_ms).is_current()
+        });
+        let read = |field| match field {
+            Field::Capacity => Some(state.capacity_milli),
+            Field::RefillAmount => Some(state.refill_amount_milli),
+            Field::RefillPeriod => Some(state.refill_period_ms.into()),
+            _ => state.reset_after_seconds.map(i128::from),
+        };
+        window_due || stamped(take, settings).into_iter().any(|(field, value)| read(field) != value)
+    };
+    if expired(image.ttl_seconds, now_ms.div_euclid(1000))
+        || expired(image.valid_until_ms, now_ms)
+        || takes.iter().any(due)
+    {
+        return Some(Obstacle::Due);
+    }
+    let short = |take: &Take| {
+        let Some(state) = image.limit(&take.limit) else { return true };
+        let waived = image.is_bypassed(now_ms) || state.soft_until_ms.is_some_and(|until| until > now_ms);
+        state.tokens_milli < take.milli && !waived
+    };
+    if takes.iter().any(short) {
+        return Some(Obstacle::Short);
+    }
+    let budget = image.wcu.as_ref().map_or(0, |wcu| wcu.tokens_milli);
+    (budget < WCU_MILLI).then_some(Obstacle::Wcu)
+}

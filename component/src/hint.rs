@@ -1,0 +1,70 @@
+//! What a host may remember between requests, and the rejection it allows (section 6.2b).
+
+use alloc::{string::String, vec::Vec};
+
+use crate::{
+    answer::{Decision, LimitStatus, Outcome},
+    key::{MAX_SHARD_COUNT, Subject},
+    request::AcquireRequest,
+};
+
+/// What a host may remember about a subject between requests. Losing it costs a round trip, never
+/// correctness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// The subject it is about ([`Subject::hint_key`]); it is not used for another.
+    pub key: String,
+    /// The shard count last seen.
+    pub shard_count: u32,
+    /// Rejections known to last.
+    pub blocked: Vec<Blocked>,
+}
+
+/// An amount of one limit that is known to be rejected until an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// Where the limit stood.
+    pub status: LimitStatus,
+    /// Any amount above this is rejected.
+    pub above_milli: i64,
+    /// Until then, exclusive: at this instant the next request goes to the table.
+    pub until_ms: u64,
+}
+
+impl Hint {
+    pub(crate) fn new(subject: &Subject, shard_count: u32) -> Self {
+        Self { key: subject.hint_key(), shard_count, blocked: Vec::new() }
+    }
+
+    /// The shard count it remembers, if it is about `subject`: a power of two up to 32.
+    pub(crate) fn shard_count_for(&self, subject: &Subject) -> Option<u32> {
+        let legal = self.shard_count.is_power_of_two() && self.shard_count <= MAX_SHARD_COUNT;
+        (legal && self.key == subject.hint_key()).then_some(self.shard_count)
+    }
+
+    /// The rejection this hint allows without asking the table; never an admission.
+    ///
+    /// It speaks only for its own subject and its own limits, and never at or after the instant
+    /// it was told for (F6).
+    #[must_use]
+    pub fn reject(&self, request: &AcquireRequest, now_ms: u64) -> Option<Decision> {
+        if self.key != request.subject.hint_key() || request.check().is_err() {
+            return None;
+        }
+        let refusing = |amount: &&crate::Amount| {
+            self.blocked.iter().find(|blocked| {
+                blocked.status.name == amount.limit
+                    && now_ms < blocked.until_ms
+                    && amount.milli() > i128::from(blocked.above_milli)
+            })
+        };
+        let found: Vec<&Blocked> = request.consume.iter().filter_map(|amount| refusing(&amount)).collect();
+        let last = found.iter().map(|blocked| blocked.until_ms).max()?;
+        Some(Decision {
+            outcome: Outcome::Rejected { retry_after_ms: last.saturating_sub(now_ms).max(1) },
+            limits: found.iter().map(|blocked| blocked.status.clone()).collect(),
+            follow_ups: Vec::new(),
+            hint: self.clone(),
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! A shard made, or a limit seeded, in the middle of a window: it joins the entity's window (R7)
+//! and is funded by whoever was granted its slot (R8), in one transaction that is conditioned on
+//! everything it was planned from.
+
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
+
+use crate::{
+    balance::share,
+    error::Error,
+    grant::{self, Grant, Sibling, candidates},
+    item::{LimitState, Owner, Shard},
+    key::{META_SK, STATE_SK, Subject},
+    materialise::{LimitPass, Pass, Settings, Take, state_of},
+    window::Window,
+    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+};
+
+/// What a join is planned from: a strongly consistent read, or a look whose every reading the
+/// transaction checks again.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// The slot.
+    pub slot: u32,
+    /// The slot's own item, where it exists and only lacks a limit.
+    pub own: Option<&'a Shard>,
+    /// Every sibling read that exists.
+    pub siblings: &'a [Shard],
+    /// The largest shard count known from elsewhere.
+    pub shard_count: u32,
+    /// The limits the request names: on an existing item, those it lacks are seeded.
+    pub named: &'a [Take],
+}
+
+/// A planned join.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// The slot's new state.
+    pub pass: Pass,
+    /// The quotas that a donor funds, and with how many millitokens.
+    pub funded: Vec<(Arc<str>, i128)>,
+    /// What each candidate must still be, and its raise or its debit.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A sibling's part of the transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its slot.
+    pub shard: u32,
+    /// The raise and the debit; empty: only the conditions.
+    pub changes: Vec<Change>,
+    /// The sibling is as it was read.
+    pub clauses: Vec<Vec<Term>>,
+}
+
+/// Plans the join of one slot.
+///
+/// # Errors
+/// `unknown-limit` where a named limit is not configured, and what [`Pass::of`] fails with.
+pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Error> {
+    let shard_count = reading
+        .siblings
+        .iter()
+        .chain(reading.own)
+        .map(|shard| shard.shard_count)
+        .chain([reading.shard_count, reading.slot.saturating_add(1)])
+        .max()
+        .unwrap_or(1);
+    let slots = candidates(reading.slot, shard_count);
+    let mut found: Vec<Candidate> = slots
+        .iter()
+        .map(|shard| match reading.siblings.iter().find(|sibling| sibling.id == *shard) {
+            Some(sibling) => Candidate::raised(sibling, shard_count),
+            None => Candidate { shard: *shard, changes: Vec::new(), clauses: vec![vec![Term::absent("PK")]] },
+        })
+        .collect();
+    let mut funded = Vec::new();
+    let mut seeds = Vec::new();
+    for limit in wanted(reading, settings)? {
+        let (state, donor, opened) = seed(limit, reading, shard_count, &slots, settings);
+        if donor.is_some() {
+            funded.push((state.name.clone(), state.tokens_milli));
+        }
+        for candidate in &mut found {
+            if let Some(sibling) = reading.siblings.iter().find(|sibling| sibling.id == candidate.shard) {
+                let is_donor = donor.is_some_and(|donor| donor.shard == sibling.id);
+                candidate.pin(sibling, &state, if is_donor { state.tokens_milli } else { 0 });
+            }
+        }
+        seeds.push(LimitPass::seeded(state, shard_count, opened));
+    }
+    let pass = Pass::with_seeds(reading.own, reading.slot, shard_count, seeds, settings)?;
+    Ok(Join { pass, funded, candidates: found })
+}
+
+/// The limits to seed: all of them on a new item, the missing named ones on an old one.
+fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<LimitState>, Error> {
+    let known = |name: &str| {
+        settings.limit(name).map(|limit| adopt(state_of(limit), reading, settings)).or_else(|| {
+            // Not configured: as a sibling has it.
+            reading.siblings.iter().find_map(|sibling| sibling.limit(name)).map(parameters)
+        })
+    };
+    let missing = |take: &&Take| reading.own.is_none_or(|own| own.limit(&take.limit).is_none());
+    let mut wanted: Vec<LimitState> = match reading.own {
+        Some(_) => Vec::new(),
+        None => settings.limits.iter().filter_map(|limit| known(&limit.name)).collect(),
+    };
+    for take in reading.named.iter().filter(missing) {
+        if wanted.iter().all(|state| state.name != take.limit) {
+            wanted.push(known(&take.limit).ok_or_else(|| Error::unknown_limit(&take.limit))?);
+        }
+    }
+    Ok(wanted)
+}
+
+/// A configuration that may be old does not undo what an operator changed: the parameters are
+/// those of the first sibling that has the limit (R15). The length stays the configured one (R1).
+fn adopt(mut configured: LimitState, reading: &Reading<'_>, settings: &Settings<'_>) -> LimitState {
+    let stored = reading.siblings.iter().find_map(|sibling| sibling.limit(&configured.name));
+    if let Some(stored) = stored.filter(|_| !settings.authoritative) {
+        configured.capacity_milli = stored.capacity_milli;
+        configured.refill_amount_milli = stored.refill_amount_milli;
+        configured.refill_period_ms = stored.refill_period_ms;
+    }
+    configured
+}
+
+fn parameters(stored: &LimitState) -> LimitState {
+    LimitState {
+        name: stored.name.clone(),
+        capacity_milli: stored.capacity_milli,
+        refill_amount_milli: stored.refill_amount_milli,
+        refill_period_ms: stored.refill_period_ms,
+        reset_after_seconds: stored.reset_after_seconds,
+        ..LimitState::default()
+    }
+}
+
+/// The seeded limit, who funds it, and whether it opens a window of its own.
+fn seed(
+    mut state: LimitState,
+    reading: &Reading<'_>,
+    shard_count: u32,
+    slots: &[u32],
+    settings: &Settings<'_>,
+) -> (LimitState, Option<Sibling>, bool) {
+    let full = share(state.capacity_milli, shard_count.into());
+    state.tokens_milli = full;
+    let Some(length_ms) = state.reset_after_seconds.map(|seconds| seconds.saturating_mul(1000)) else {
+        return (state, None, false);
+    };
+    state.grant_count = Some(shard_count.into());
+    let joined = joined_start_ms(&state.name, reading.siblings, length_ms, settings.now_ms);
+    let start_ms = joined.unwrap_or(settings.now_ms);
+    state.window_start_ms = Some(start_ms);
+    state.window_applied_ms = Some(start_ms);
+    let mut donor = None;
+    if joined.is_some() {
+        let siblings: Vec<Sibling> = reading
+            .siblings
+            .iter()
+            .filter(|sibling| slots.contains(&sibling.id))
+            .filter_map(|sibling| as_sibling(sibling, &state.name, start_ms, length_ms))
+            .collect();
+        Grant { tokens_milli: state.tokens_milli, donor } = grant::plan(reading.slot, full, &siblings);
+    }
+    (state, donor, joined.is_none())
+}
+
+/// The entity's live window (R7): shard 0's; where the shards disagree, the latest live start.
+fn joined_start_ms(limit: &str, siblings: &[Shard], length_ms: i64, now_ms: i64) -> Option<i64> {
+    siblings
+        .iter()
+        .filter_map(|sibling| {
+            let state = sibling.limit(limit)?;
+            Window::of(state, length_ms, sibling.last_refill_ms, now_ms).live_start_ms()
+        })
+        .max()
+}
+
+fn as_sibling(shard: &Shard, limit: &str, start_ms: i64, length_ms: i64) -> Option<Sibling> {
+    let state = shard.limit(limit)?;
+    let unmarked = state.window_start_ms.filter(|_| state.is_applied(shard.last_refill_ms));
+    let applied_ms = state.window_applied_ms.or(unmarked);
+    Some(Sibling {
+        shard: shard.id,
+        current: applied_ms
+            .is_some_and(|applied| start_ms.saturating_sub(length_ms) < applied && applied <= start_ms),
+        grant_count: grant::grant_count(state, shard.shard_count),
+        tokens_milli: state.tokens_milli,
+    })
+}
+
+impl Candidate {
+    /// A sibling that knows fewer shards is told, in the same transaction.
+    fn raised(sibling: &Shard, shard_count: u32) -> Self {
+        let behind = sibling.shard_count < shard_count;
+        let read = Term::compare("shard_count", Test::Equal, sibling.shard_count);
+        let unmarked = (sibling.shard_count == 1).then(|| Term::absent("shard_count"));
+        Self {
+            shard: sibling.id,
+            changes: behind.then(|| Change::set("shard_count", shard_count)).into_iter().collect(),
+            clauses: vec![
+                vec![Term::exists("PK")],
+                // An item that spells a count below 1 is read as 1; so is one without.
+                if sibling.shard_count == 1 {
+                    unmarked.into_iter().chain([Term::compare("shard_count", Test::AtMost, 1_u32)]).collect()
+                } else {
+                    vec![read]
+                },
+            ],
+        }
+    }
+
+    /// Pins what the grant of one quota was planned from, and takes what moves.
+    fn pin(&mut self, sibling: &Shard, seeded: &LimitState, amount: i128) {
+        if seeded.reset_after_seconds.is_none() {
+            return;
+        }
+        let of = |field| Attribute::Limit(Arc::clone(&seeded.name), field);
+        let state = sibling.limit(&seeded.name);
+        let read = |pick: fn(&LimitState) -> Option<i64>| state.and_then(pick);
+        let start = read(|state| state.window_start_ms);
+        let applied = read(|state| state.window_applied_ms);
+        self.clauses.push(vec![Term::as_read(of(Field::WindowStart), start)]);
+        self.clauses.push(vec![Term::as_read(of(Field::WindowApplied), applied)]);
+        self.clauses.push(vec![Term::as_read(of(Field::GrantCount), read(|state| state.grant_count))]);
+        let Some(state) = state else { return };
+        if start.is_some() && applied.is_none() {
+            // Without the marker, `rf` tells whether the window is applied.
+            self.clauses.push(vec![Term::compare("rf", Test::Equal, sibling.last_refill_ms)]);
+        }
+        if state.grant_count.is_none() {
+            let count = grant::grant_count(state, sibling.shard_count);
+            // The size was read off the balance; a credit since would tell another.
+            self.clauses.push(vec![Term::compare(
+                of(Field::Tokens),
+                Test::AtMost,
+                share(state.capacity_milli, count).max(state.tokens_milli),
+            )]);
+            if !self.changes.is_empty() {
+                self.changes.push(Change::set(of(Field::GrantCount), count));
+            }
+        }
+        if amount > 0 {
+            self.clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtLeast, amount)]);
+            self.changes.push(Change::add(of(Field::Tokens), amount.saturating_neg()));
+        }
+    }
+
+    /// The candidate's write.
+    #[must_use]
+    pub fn write(self, subject: &Subject) -> ConditionalWrite {
+        ConditionalWrite {
+            pk: subject.bucket_pk(self.shard),
+            sk: Cow::Borrowed(STATE_SK),
+            action: if self.changes.is_empty() { Action::Check } else { Action::Update(self.changes) },
+            clauses: self.clauses,
+        }
+    }
+}
+
+/// The entity's own record is as it was read (section 7); none: there is none.
+pub(crate) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> ConditionalWrite {
+    let clauses = match owner {
+        None => vec![vec![Term::absent("PK")]],
+        Some(owner) => {
+            let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
+            vec![
+                vec![Term::exists("PK")],
+                vec![Term::as_read("cascade", owner.cascade.map(Value::Boolean))],
+                vec![Term::as_read("parent_id", text(&owner.parent_id))],
+                vec![Term::as_read("pgen", owner.parent_generation)],
+                vec![Term::as_read("pinc", text(&owner.parent_incarnation))],
+            ]
+        }
+    };
+    ConditionalWrite { pk: subject.entity_pk(), sk: Cow::Borrowed(META_SK), action: Action::Check, clauses }
+}
+
+impl Join {
+    /// Whether a donor funds the quota, even with nothing.
+    #[must_use]
+    pub fn is_funded(&self, limit: &str) -> bool {
+        self.funded.iter().any(|(name, _)| &**name == limit)
+    }
+
+    /// Whether tokens move: then the transaction is committed even where it admits nothing (R8).
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.funded.iter().any(|(_, milli)| *milli > 0)
+    }
+
+    /// The whole transaction: the slot first, then its candidates, then, for a new item, the
+    /// entity's own record.
+    #[must_use]
+    pub fn writes(&self, subject: &Subject, owner: Option<&Owner>, takes: &[Take]) -> Vec<ConditionalWrite> {
+        let none = Owner::default();
+        let mut writes = vec![self.pass.write(subject, owner.unwrap_or(&none), takes)];
+        writes.extend(self.candidates.iter().cloned().map(|candidate| candidate.write(subject)));
+        if matches!(writes.first().map(|write| &write.action), Some(Action::Put(_))) {
+            writes.push(owner_check(subject, owner));
+        }
+        writes
+    }
+}

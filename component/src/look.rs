@@ -1,0 +1,371 @@
+//! A look at all shards (R9): who can serve, together or alone, and what is left if nobody can.
+
+use alloc::{sync::Arc, vec, vec::Vec};
+
+use crate::{
+    answer::LimitStatus,
+    balance::Rate,
+    error::Error,
+    fast,
+    hint::Blocked,
+    item::{LimitState, Owner, Shard},
+    join::{self, Join, Reading},
+    key::Subject,
+    limit::Amount,
+    materialise::{Pass, Settings, Take},
+    preview::{ShardView, WindowState},
+    window::{Window, told_ms},
+    write::{Action, Attribute, Change, ConditionalWrite},
+};
+
+/// One slot as the look found it.
+struct Slot {
+    id: u32,
+    /// Its state after a pass, or after it is made.
+    pass: Pass,
+    /// How it is made, where there is no item.
+    join: Option<Join>,
+}
+
+/// The slots of one entity at one instant.
+pub(crate) struct Look<'a> {
+    slots: Vec<Slot>,
+    takes: &'a [Take],
+    settings: Settings<'a>,
+}
+
+/// How a request that one shard cannot serve is served.
+pub(crate) enum Served {
+    /// By one shard that is there, with a fast write.
+    Fast(u32),
+    /// By one shard that is there, with a pass.
+    Locked(Pass),
+    /// By a slot that is made for it.
+    Made(Join),
+    /// By several shards in one transaction.
+    Gathered(Vec<(Pass, Vec<Take>)>, Vec<ConditionalWrite>),
+}
+
+/// Why it is not served.
+pub(crate) struct Rejection {
+    pub(crate) retry_after_ms: u64,
+    /// The limit whose shares, all of them full, do not hold the amount.
+    pub(crate) never_fits: Option<Arc<str>>,
+    pub(crate) limits: Vec<LimitStatus>,
+    pub(crate) blocked: Vec<Blocked>,
+}
+
+impl<'a> Look<'a> {
+    /// Reads `shards` as the slots of an entity whose largest known shard count is `shard_count`.
+    pub(crate) fn of(
+        shards: &[Shard],
+        shard_count: u32,
+        takes: &'a [Take],
+        settings: Settings<'a>,
+    ) -> Result<Self, Error> {
+        let mut slots = Vec::new();
+        for id in 0..shard_count {
+            let present = shards.iter().find(|shard| shard.id == id);
+            let slot = match present {
+                Some(shard) => Slot::present(shard, shard_count, &settings)?,
+                None => Slot::missing(id, shards, shard_count, takes, &settings)?,
+            };
+            slots.push(slot);
+        }
+        Ok(Self { slots, takes, settings })
+    }
+
+    /// The given items alone, each by the shard count it knows.
+    pub(crate) fn present(
+        shards: &[Shard],
+        takes: &'a [Take],
+        settings: Settings<'a>,
+    ) -> Result<Self, Error> {
+        let slots = shards.iter().map(|shard| Slot::present(shard, shard.shard_count, &settings));
+        Ok(Self { slots: slots.collect::<Result<_, _>>()?, takes, settings })
+    }
+
+    /// Who serves the request; none: nobody can.
+    pub(crate) fn serve(&self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
+        let alone = self.slots.iter().filter(|slot| slot.pass.admits(self.takes));
+        // The fullest first; of equals, one that is there, then the lowest.
+        let fullest = alone
+            .max_by_key(|slot| (slot.headroom(self.takes), slot.join.is_none(), core::cmp::Reverse(slot.id)));
+        let Some(slot) = fullest else { return self.gather(subject, owner) };
+        Some(match &slot.join {
+            Some(join) => Served::Made(join.clone()),
+            None if slot.is_fast(self.takes, &self.settings) => Served::Fast(slot.id),
+            None => Served::Locked(slot.pass.clone()),
+        })
+    }
+
+    /// Takes the amounts from several shards, the fullest first and as few as serve.
+    ///
+    /// A slot that is missing and would be funded by a donor adds nothing that the donor does
+    /// not hold; one that was never granted adds its share.
+    fn gather(&self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
+        let mut parts: Vec<(&Slot, Vec<Take>)> = Vec::new();
+        for take in self.takes.iter().filter(|take| take.milli > 0) {
+            let mut holders: Vec<(i128, &Slot)> = self
+                .slots
+                .iter()
+                .map(|slot| (slot.gatherable_milli(&take.limit), slot))
+                .filter(|(held, _)| *held > 0)
+                .collect();
+            holders.sort_by_key(|(held, slot)| (core::cmp::Reverse(*held), slot.id));
+            let mut missing = take.milli;
+            for (held, slot) in holders {
+                if missing <= 0 {
+                    break;
+                }
+                let part = Take { milli: held.min(missing), ..take.clone() };
+                missing = missing.saturating_sub(held);
+                match parts.iter_mut().find(|(other, _)| other.id == slot.id) {
+                    Some((_, takes)) => takes.push(part),
+                    None => parts.push((slot, vec![part])),
+                }
+            }
+            if missing > 0 {
+                return None;
+            }
+        }
+        // An amount of 0 waits while the limit is in debt (R15).
+        if self.takes.iter().any(|take| take.milli == 0 && self.total_milli(&take.limit) < 0)
+            || parts.is_empty()
+        {
+            return None;
+        }
+        // What a pass changes comes before what a neighbour's making would change.
+        parts.sort_by_key(|(slot, _)| (slot.join.is_some(), slot.id));
+        let mut writes: Vec<ConditionalWrite> = Vec::new();
+        for (slot, takes) in &parts {
+            match &slot.join {
+                Some(join) => {
+                    join.writes(subject, owner, takes).into_iter().for_each(|write| merge(&mut writes, write))
+                }
+                None if slot.is_fast(takes, &self.settings) => {
+                    merge(&mut writes, fast::write(subject, slot.id, takes, &self.settings));
+                }
+                None => merge(&mut writes, slot.pass.write(subject, &Owner::default(), takes)),
+            }
+        }
+        let parts = parts.into_iter().map(|(slot, takes)| (slot.pass.clone(), takes)).collect();
+        Some(Served::Gathered(parts, writes))
+    }
+
+    /// What is left of a limit over all shards, millitokens.
+    pub(crate) fn total_milli(&self, limit: &str) -> i128 {
+        self.slots.iter().map(|slot| slot.counted_milli(limit)).fold(0, i128::saturating_add)
+    }
+
+    /// The latest live end of a quota's windows (R13), and its length, ms.
+    pub(crate) fn live_end_ms(&self, limit: &str) -> Option<(i64, i64)> {
+        self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).max()
+    }
+
+    /// Where every named limit stands.
+    pub(crate) fn statuses(&self, consume: &[Amount]) -> Vec<LimitStatus> {
+        consume.iter().filter_map(|amount| self.status(&amount.limit)).collect()
+    }
+
+    pub(crate) fn status(&self, limit: &str) -> Option<LimitStatus> {
+        let state = self.state(limit)?;
+        Some(LimitStatus {
+            name: limit.into(),
+            capacity: tokens(state.capacity_milli).unsigned_abs(),
+            available: tokens(self.total_milli(limit)),
+            resets_at_ms: self
+                .live_end_ms(limit)
+                .map(|(end_ms, length_ms)| told_ms(end_ms, length_ms, self.settings.now_ms)),
+        })
+    }
+
+    /// Every slot's part of a limit.
+    pub(crate) fn views(&self, limit: &str) -> Vec<ShardView> {
+        self.slots.iter().map(|slot| slot.view(limit)).collect()
+    }
+
+    fn state(&self, limit: &str) -> Option<&LimitState> {
+        self.slots.iter().find_map(|slot| slot.pass.limit(limit)).map(|pass| &pass.after)
+    }
+
+    /// The refusal (R14): the longest wait of the limits that say no.
+    pub(crate) fn rejection(&self, consume: &[Amount]) -> Rejection {
+        let now_ms = u64::try_from(self.settings.now_ms).unwrap_or_default();
+        let mut rejection = Rejection {
+            retry_after_ms: 0,
+            never_fits: None,
+            limits: self.statuses(consume),
+            blocked: Vec::new(),
+        };
+        for take in self.takes {
+            let total = self.total_milli(&take.limit);
+            let waived = self.slots.iter().any(|slot| slot.pass.is_waived(&take.limit));
+            let (Some(status), Some(state)) = (self.status(&take.limit), self.state(&take.limit)) else {
+                continue;
+            };
+            if total >= take.milli || waived {
+                continue;
+            }
+            let is_quota = state.reset_after_seconds.is_some();
+            let (wait_ms, above_milli) = match status.resets_at_ms {
+                Some(told) => (told.saturating_sub(now_ms), total),
+                None if is_quota || take.milli > self.ceiling_milli(&take.limit) => {
+                    // Full, and yet too little: what floors of shares lose (R12).
+                    rejection.never_fits = Some(take.limit.clone());
+                    continue;
+                }
+                None => {
+                    let rate =
+                        Rate { amount_milli: state.refill_amount_milli, period_ms: state.refill_period_ms };
+                    // A smaller amount fits sooner, so the wait says nothing about it.
+                    (rate.retry_after_ms(take.milli.saturating_sub(total), 1), take.milli.saturating_sub(1))
+                }
+            };
+            let wait_ms = wait_ms.max(1);
+            rejection.retry_after_ms = rejection.retry_after_ms.max(wait_ms);
+            if let Ok(above_milli) = i64::try_from(above_milli) {
+                rejection.blocked.push(Blocked {
+                    status,
+                    above_milli,
+                    until_ms: now_ms.saturating_add(wait_ms),
+                });
+            }
+        }
+        rejection
+    }
+
+    fn ceiling_milli(&self, limit: &str) -> i128 {
+        let ceilings =
+            self.slots.iter().filter_map(|slot| slot.pass.limit(limit)).map(|pass| pass.ceiling_milli);
+        ceilings.fold(0, i128::saturating_add)
+    }
+}
+
+impl Slot {
+    fn present(shard: &Shard, shard_count: u32, settings: &Settings<'_>) -> Result<Self, Error> {
+        // A shard that knows fewer shards than there are is told by the pass, and reset by it to
+        // the smaller share.
+        let pass = Pass::with_seeds(Some(shard), shard.id, shard_count, Vec::new(), settings)?;
+        Ok(Self { id: shard.id, pass, join: None })
+    }
+
+    fn missing(
+        id: u32,
+        shards: &[Shard],
+        shard_count: u32,
+        takes: &[Take],
+        settings: &Settings<'_>,
+    ) -> Result<Self, Error> {
+        let reading = Reading { slot: id, own: None, siblings: shards, shard_count, named: takes };
+        let join = join::plan(&reading, settings)?;
+        Ok(Self { id, pass: join.pass.clone(), join: Some(join) })
+    }
+
+    /// Whether a fast write would do.
+    fn is_fast(&self, takes: &[Take], settings: &Settings<'_>) -> bool {
+        self.pass.read().is_some_and(|shard| fast::obstacle(shard, takes, settings).is_none())
+    }
+
+    /// What would be left of the tightest named limit.
+    fn headroom(&self, takes: &[Take]) -> i128 {
+        let left = |take: &Take| self.held_milli(&take.limit).saturating_sub(take.milli);
+        takes.iter().map(left).min().unwrap_or(0)
+    }
+
+    fn held_milli(&self, limit: &str) -> i128 {
+        self.pass.limit(limit).map_or(0, |pass| pass.after.tokens_milli)
+    }
+
+    /// What one transaction could take of a limit here, next to its siblings.
+    fn gatherable_milli(&self, limit: &str) -> i128 {
+        if self.join.as_ref().is_some_and(Join::moves) { 0 } else { self.held_milli(limit) }
+    }
+
+    /// What counts towards the total: a move changes none.
+    fn counted_milli(&self, limit: &str) -> i128 {
+        if self.join.as_ref().is_some_and(|join| join.is_funded(limit)) { 0 } else { self.held_milli(limit) }
+    }
+
+    fn view(&self, limit: &str) -> ShardView {
+        let pass = self.pass.limit(limit);
+        let read = self.pass.read();
+        let before = pass.and_then(|pass| pass.before.as_ref());
+        let window = match (read, before, pass.and_then(|pass| pass.length_ms)) {
+            (Some(read), Some(before), Some(length_ms)) => {
+                Window::of(before, length_ms, read.last_refill_ms, self.pass.now_ms)
+            }
+            _ => Window::Unstarted,
+        };
+        let (state, bounds) = match window {
+            _ if read.is_none() => (WindowState::Absent, None),
+            Window::Unstarted => (WindowState::Unstarted, None),
+            Window::Ended { start_ms, end_ms } => (WindowState::Ended, Some((start_ms, end_ms))),
+            Window::Live { start_ms, end_ms, applied: true } => (WindowState::Live, Some((start_ms, end_ms))),
+            Window::Live { start_ms, end_ms, applied: false } => {
+                (WindowState::Pending, Some((start_ms, end_ms)))
+            }
+        };
+        ShardView {
+            shard: self.id,
+            state,
+            starts_at_ms: bounds.and_then(|(start_ms, _)| u64::try_from(start_ms).ok()),
+            ends_at_ms: bounds.and_then(|(_, end_ms)| u64::try_from(end_ms).ok()),
+            balance_milli: before.map_or(0, |before| saturate(before.tokens_milli)),
+            counted_milli: saturate(self.counted_milli(limit)),
+            ceiling_milli: pass.map_or(0, |pass| saturate(pass.ceiling_milli)),
+        }
+    }
+
+    /// The end of the window in force as stored, and its length, ms.
+    fn live_end_ms(&self, limit: &str) -> Option<(i64, i64)> {
+        let pass = self.pass.limit(limit)?;
+        let (read, before) = (self.pass.read()?, pass.before.as_ref()?);
+        let length_ms = pass.length_ms?;
+        let window = Window::of(before, length_ms, read.last_refill_ms, self.pass.now_ms);
+        Some((window.live_end_ms()?, length_ms))
+    }
+}
+
+/// Millitokens as whole tokens, rounded down.
+pub(crate) fn tokens(milli: i128) -> i64 {
+    saturate(milli.div_euclid(1000))
+}
+
+/// The nearest number that fits.
+fn saturate(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Adds a write to a transaction, which may hold one operation for each item only: conditions
+/// add up, a put or an update replaces a mere check, and an attribute is changed once.
+fn merge(writes: &mut Vec<ConditionalWrite>, write: ConditionalWrite) {
+    let Some(there) = writes.iter_mut().find(|other| other.pk == write.pk && other.sk == write.sk) else {
+        writes.push(write);
+        return;
+    };
+    for clause in write.clauses {
+        if !there.clauses.contains(&clause) {
+            there.clauses.push(clause);
+        }
+    }
+    match (&mut there.action, write.action) {
+        (_, Action::Check) => {}
+        (there @ Action::Check, action) => *there = action,
+        (Action::Update(changes), Action::Update(more)) => {
+            for change in more {
+                if changes.iter().all(|other| changed(other) != changed(&change)) {
+                    changes.push(change);
+                }
+            }
+        }
+        (Action::Put(_), _) | (_, Action::Put(_)) => {}
+    }
+}
+
+fn changed(change: &Change) -> &Attribute {
+    match change {
+        Change::Set(assignment) | Change::Add(assignment) => &assignment.attribute,
+        Change::Snapshot { attribute, .. } | Change::Remove(attribute) => attribute,
+    }
+}

@@ -1,0 +1,52 @@
+//! The opener's writes to its siblings (R2): the start and a mark, never tokens.
+
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
+
+use crate::{
+    key::{STATE_SK, Subject},
+    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+};
+
+/// A window that a pass opened, for its siblings to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The quota.
+    pub limit: Arc<str>,
+    /// Its length, seconds.
+    pub length_seconds: i64,
+    /// The new start, ms.
+    pub start_ms: i64,
+}
+
+/// One write for each other shard below `shard_count` and each opened window: two windows on one
+/// item may be due at different instants.
+#[must_use]
+pub fn writes(subject: &Subject, opener: u32, shard_count: u32, opened: &[Opened]) -> Vec<ConditionalWrite> {
+    let siblings = (0..shard_count).filter(|shard| *shard != opener);
+    siblings.flat_map(|shard| opened.iter().map(move |window| write(subject, shard, window))).collect()
+}
+
+fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
+    let of = |field| Attribute::Limit(window.limit.clone(), field);
+    // A sibling whose own window had not ended by the new start keeps it: concurrent openers must
+    // not reset each other.
+    let newest_ended = window.start_ms.saturating_sub(window.length_seconds.saturating_mul(1000));
+    ConditionalWrite {
+        pk: subject.bucket_pk(shard),
+        sk: Cow::Borrowed(STATE_SK),
+        action: Action::Update(vec![
+            Change::set(of(Field::WindowStart), window.start_ms),
+            Change::set(of(Field::ResetAfter), window.length_seconds),
+            Change::set("vu", 0_i64),
+            Change::Snapshot { attribute: of(Field::ConsumedMark), source: of(Field::Consumed) },
+        ]),
+        clauses: vec![
+            // Neither holds on an item that does not exist.
+            vec![Term::exists(of(Field::WindowApplied)), Term::compare("rf", Test::Less, window.start_ms)],
+            vec![
+                Term::absent(of(Field::WindowStart)),
+                Term::compare(of(Field::WindowStart), Test::AtMost, Value::from(newest_ended)),
+            ],
+        ],
+    }
+}
