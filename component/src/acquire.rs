@@ -16,7 +16,7 @@ use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 use core::mem;
 
 use crate::{
-    answer::{Call, Decision, Outcome, Reply, Resend, Step},
+    answer::{Call, Decision, Outcome, Reply, Step},
     balance::share,
     error::Error,
     fast::{self, Obstacle},
@@ -25,6 +25,7 @@ use crate::{
     join::{self, Join, Reading},
     key::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
+    limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
     materialise::{Pass, Settings, Take, check_uncascaded, check_unscheduled},
     preview::{Preview, PreviewOutcome},
@@ -44,9 +45,6 @@ pub const MAX_ROUNDS: u32 = 4;
 pub const MAX_JOINS: u32 = 3;
 /// When a contended request may ask again, ms.
 pub const CONTENDED_MS: u64 = 100;
-/// The latest clock reading taken, ms: the year 9999.
-pub(crate) const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
-
 /// The machine that takes tokens. See the [crate's](crate) loop.
 #[derive(Debug)]
 pub struct Acquire {
@@ -108,18 +106,7 @@ impl Acquire {
     /// A machine for one request. Nothing is checked before the first `advance`.
     #[must_use]
     pub fn new(request: AcquireRequest) -> Self {
-        let length_of = |name: &str| {
-            request.limits.iter().find(|limit| limit.name == name).and_then(|limit| limit.length_seconds())
-        };
-        let takes = request
-            .consume
-            .iter()
-            .map(|amount| Take {
-                limit: Arc::from(amount.limit.as_str()),
-                milli: amount.milli(),
-                length_seconds: length_of(&amount.limit),
-            })
-            .collect();
+        let takes = request.consume.iter().map(|amount| Take::new(amount, &request.limits)).collect();
         let shard_count =
             request.hint.as_ref().and_then(|hint| hint.shard_count_for(&request.subject)).unwrap_or(1);
         Self {
@@ -142,22 +129,17 @@ impl Acquire {
     #[must_use = "a step holds the calls to make, or the decision"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step {
         let state = mem::replace(&mut self.state, State::Done);
-        self.now_ms = i64::try_from(now_ms.min(FARTHEST_NOW_MS)).unwrap_or_default();
-        let next = if now_ms > FARTHEST_NOW_MS {
-            Err(Error::invalid(alloc::format!(
-                "the clock reads {now_ms} ms, expected at most {FARTHEST_NOW_MS}; nothing was written"
-            ))
-            .into())
-        } else {
-            self.step(state, now_ms, replies)
-        };
+        let next = instant_ms(now_ms).map_err(Outcome::from).and_then(|now_ms| {
+            self.now_ms = now_ms;
+            self.step(state, replies)
+        });
         next.unwrap_or_else(|outcome| Step::Done(self.decide(outcome, Vec::new(), Vec::new())))
     }
 
-    fn step(&mut self, state: State, now_ms: u64, replies: &[Reply]) -> Ended<Step> {
+    fn step(&mut self, state: State, replies: &[Reply]) -> Ended<Step> {
         match (state, replies) {
             (State::Start, []) => self.start(),
-            (State::Asking(preview), replies) => self.ask(preview, now_ms, replies),
+            (State::Asking(preview), replies) => self.ask(preview, replies),
             (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
             (state, [reply]) => {
                 let answer = match read(reply) {
@@ -224,7 +206,7 @@ impl Acquire {
         if self.takes.iter().all(|take| take.milli == 0) {
             let subject = self.request.subject.clone();
             let preview = Preview::new(subject, self.request.limits.clone(), self.request.hint.as_ref());
-            return self.ask(preview, u64::try_from(self.now_ms).unwrap_or_default(), &[]);
+            return self.ask(preview, &[]);
         }
         let configured = |take: &Take| self.settings().limit(&take.limit).is_some();
         if self.takes.iter().all(configured) {
@@ -242,19 +224,11 @@ impl Acquire {
     /// write (R15).
     fn learned(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
         let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
-        for index in 0..self.takes.len() {
-            let Some(take) = self.takes.get(index) else { continue };
-            if self.settings().limit(&take.limit).is_some() {
-                continue;
-            }
-            let known = shards.iter().find_map(|shard| shard.limit(&take.limit));
-            let Some(known) = known else { return Err(Error::unknown_limit(&take.limit).into()) };
-            if take.milli > known.capacity_milli {
-                return Err(Outcome::NeverFits { limit: (*take.limit).into() });
-            }
-            let length_seconds = known.reset_after_seconds;
-            if let Some(take) = self.takes.get_mut(index) {
-                take.length_seconds = length_seconds;
+        for (amount, take) in self.request.consume.iter().zip(&mut self.takes) {
+            *take = Take::find(amount, &self.request.limits, &shards)?;
+            let stored = shards.iter().find_map(|shard| shard.limit(&amount.limit));
+            if stored.is_some_and(|stored| take.milli > stored.capacity_milli) {
+                return Err(Outcome::NeverFits { limit: amount.limit.clone() });
             }
         }
         self.hear_of(shards.iter().map(|shard| shard.shard_count));
@@ -262,8 +236,8 @@ impl Acquire {
     }
 
     /// A request of nothing is a question (F3): answered from a read, over all shards.
-    fn ask(&mut self, mut preview: Preview, now_ms: u64, replies: &[Reply]) -> Ended<Step> {
-        let report = match preview.advance(now_ms, replies) {
+    fn ask(&mut self, mut preview: Preview, replies: &[Reply]) -> Ended<Step> {
+        let report = match preview.advance(u64::try_from(self.now_ms).unwrap_or_default(), replies) {
             Step::Perform(calls) => {
                 self.state = State::Asking(preview);
                 return Ok(Step::Perform(calls));
@@ -308,7 +282,7 @@ impl Acquire {
         self.shard = shard;
         self.state = State::Fast;
         let write = fast::write(&self.request.subject, shard, &self.takes, &self.settings());
-        Ok(self.perform(&write, Resend::MayDebitTwice))
+        Ok(self.perform(&write))
     }
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
@@ -331,11 +305,7 @@ impl Acquire {
         }
         if let Ok(pass) = Pass::of(image, &self.settings()) {
             let write = pass.write(&self.request.subject, &Owner::default(), &[]);
-            self.follow_ups.push(write.call(
-                &self.request.subject.table,
-                Images::Neither,
-                Resend::Idempotent,
-            ));
+            self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
         }
     }
 
@@ -382,7 +352,7 @@ impl Acquire {
     fn locked(&mut self, pass: Pass) -> Step {
         let write = pass.write(&self.request.subject, &Owner::default(), &self.takes);
         self.state = State::Locked(pass);
-        self.perform(&write, Resend::MayDebitTwice)
+        self.perform(&write)
     }
 
     // ---- doubling (6.9) ----
@@ -425,7 +395,7 @@ impl Acquire {
             action: Action::Update(changes),
             clauses,
         };
-        self.perform(&write, Resend::Idempotent)
+        self.perform(&write)
     }
 
     fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
@@ -450,11 +420,7 @@ impl Acquire {
                 action: Action::Update(vec![Change::set("shard_count", doubled)]),
                 clauses,
             };
-            self.follow_ups.push(write.call(
-                &self.request.subject.table,
-                Images::Neither,
-                Resend::Idempotent,
-            ));
+            self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
         }
     }
 
@@ -578,8 +544,8 @@ impl Acquire {
         self.state = State::Joining { join, siblings, own, admits };
         let table = &self.request.subject.table;
         let call = match writes.as_slice() {
-            [write] => write.call(table, Images::Both, Resend::MayDebitTwice),
-            writes => transaction(table, writes, Resend::MayDebitTwice),
+            [write] => write.call(table, Images::Both),
+            writes => transaction(table, writes),
         };
         Step::Perform(vec![call])
     }
@@ -668,7 +634,7 @@ impl Acquire {
                 Ok(self.send_join(join, None, siblings, true))
             }
             Some(Served::Gathered(parts, writes)) => {
-                let call = transaction(&self.request.subject.table, &writes, Resend::MayDebitTwice);
+                let call = transaction(&self.request.subject.table, &writes);
                 self.state = State::Gathering(parts);
                 Ok(Step::Perform(vec![call]))
             }
@@ -692,10 +658,9 @@ impl Acquire {
     /// The opener tells its siblings, after the answer (R2).
     fn propagate(&mut self, pass: &Pass) {
         let subject = &self.request.subject;
-        let count = self.shard_count.max(pass.shard_count);
+        let count = self.shard_count.max(legal_count(pass.shard_count));
         let writes = propagate::writes(subject, pass.id, count, &pass.opened());
-        let calls =
-            writes.iter().map(|write| write.call(&subject.table, Images::Neither, Resend::Idempotent));
+        let calls = writes.iter().map(|write| write.call(&subject.table, Images::Neither));
         self.follow_ups.extend(calls);
     }
 
@@ -782,8 +747,8 @@ impl Acquire {
 
     // ---- small parts ----
 
-    fn perform(&self, write: &ConditionalWrite, resend: Resend) -> Step {
-        Step::Perform(vec![write.call(&self.request.subject.table, Images::Both, resend)])
+    fn perform(&self, write: &ConditionalWrite) -> Step {
+        Step::Perform(vec![write.call(&self.request.subject.table, Images::Both)])
     }
 
     fn begin_round(&mut self) -> Ended<()> {

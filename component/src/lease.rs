@@ -78,7 +78,9 @@ impl Lease {
             .map_err(|_| Error::invalid("the lease is not one of ours; nothing was written".into()))
     }
 
-    pub(crate) fn subject(&self, table: &str) -> Subject {
+    /// Whose tokens they are, on `table`.
+    #[must_use]
+    pub fn subject(&self, table: &str) -> Subject {
         Subject::new(table, &self.namespace, &self.entity, &self.resource)
     }
 }

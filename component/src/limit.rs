@@ -9,6 +9,9 @@ pub const MAX_TOKENS: u64 = 1_000_000_000_000_000;
 /// Seconds a period or a window may last at most.
 pub const MAX_SECONDS: u64 = 1_000_000_000;
 
+/// The latest clock reading taken, ms: the year 9999.
+const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
+
 /// A configured limit on one bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -113,4 +116,13 @@ impl Amount {
 /// Whole tokens as millitokens.
 pub(crate) fn milli(tokens: u64) -> i128 {
     i128::from(tokens).saturating_mul(1000)
+}
+
+/// A clock reading that a window can be added to.
+pub(crate) fn instant_ms(now_ms: u64) -> Result<i64, Error> {
+    i64::try_from(now_ms).ok().filter(|_| now_ms <= FARTHEST_NOW_MS).ok_or_else(|| {
+        Error::invalid(format!(
+            "the clock reads {now_ms} ms, expected at most {FARTHEST_NOW_MS}; nothing was written"
+        ))
+    })
 }

@@ -12,7 +12,7 @@ use crate::{
     grant,
     item::{LimitState, Owner, Shard},
     key::{STATE_SK, Subject},
-    limit::{Limit, Recovery, milli},
+    limit::{Amount, Limit, Recovery, milli},
     propagate::Opened,
     window::{Window, roll_target_milli},
     write::{Action, Assignment, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
@@ -54,6 +54,34 @@ pub struct Take {
     pub length_seconds: Option<i64>,
 }
 
+impl Take {
+    /// An amount, with the window's length as configured.
+    #[must_use]
+    pub fn new(amount: &Amount, limits: &[Limit]) -> Self {
+        let configured = limits.iter().find(|limit| limit.name == amount.limit);
+        Self {
+            limit: Arc::from(amount.limit.as_str()),
+            milli: amount.milli(),
+            length_seconds: configured.and_then(Limit::length_seconds),
+        }
+    }
+
+    /// An amount, with the window's length as configured or, where the configuration leaves the
+    /// limit out, as stored.
+    ///
+    /// # Errors
+    /// `unknown-limit` where neither knows it (R15).
+    pub fn find(amount: &Amount, limits: &[Limit], shards: &[Shard]) -> Result<Self, Error> {
+        let take = Self::new(amount, limits);
+        if limits.iter().any(|limit| limit.name == amount.limit) {
+            return Ok(take);
+        }
+        let stored = shards.iter().find_map(|shard| shard.limit(&amount.limit));
+        let length_seconds = stored.ok_or_else(|| Error::unknown_limit(&amount.limit))?.reset_after_seconds;
+        Ok(Self { length_seconds, ..take })
+    }
+}
+
 /// One limit in a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitPass {
@@ -65,6 +93,8 @@ pub struct LimitPass {
     pub ceiling_milli: i128,
     /// The window's length, ms; none for a dripping limit.
     pub length_ms: Option<i64>,
+    /// Whether its reset was pending (R3).
+    pub was_pending: bool,
     /// Whether the pass opened its window (R1).
     pub opened: bool,
     /// Whether the pass set its balance anew (R1, R4).
@@ -120,6 +150,7 @@ impl LimitPass {
             after,
             ceiling_milli: 0,
             length_ms: length_seconds.map(|seconds| seconds.saturating_mul(1000)),
+            was_pending: !state.is_applied(shard.last_refill_ms),
             opened: false,
             reset: false,
         };
@@ -200,6 +231,7 @@ impl LimitPass {
             before: None,
             ceiling_milli: share(state.capacity_milli, shard_count.into()),
             length_ms: state.reset_after_seconds.map(|seconds| seconds.saturating_mul(1000)),
+            was_pending: false,
             opened,
             reset: true,
             after: state,

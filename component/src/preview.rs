@@ -9,7 +9,7 @@ use crate::{
     hint::Hint,
     item::Shard,
     key::{MAX_SHARD_COUNT, STATE_SK, Subject},
-    limit::Limit,
+    limit::{Limit, instant_ms},
     look::Look,
     materialise::{Settings, Take},
     request::check_limits,
@@ -189,8 +189,9 @@ impl Preview {
     }
 
     fn step(&mut self, now_ms: u64, replies: &[Reply]) -> Ended<Step<PreviewOutcome>> {
-        let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
-        match (mem::replace(&mut self.state, State::Done), replies) {
+        let state = mem::replace(&mut self.state, State::Done);
+        let now_ms = instant_ms(now_ms)?;
+        match (state, replies) {
             (State::Start, []) => {
                 self.subject.check()?;
                 check_limits(&self.limits)?;

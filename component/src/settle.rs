@@ -8,13 +8,13 @@ use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
 use core::mem;
 
 use crate::{
-    answer::{Call, Reply, Resend, Step},
+    answer::{Call, Reply, Step},
     balance::share,
     error::Error,
     item::{LimitState, Shard},
     key::{STATE_SK, Subject, clip},
     lease::{Lease, LeasedLimit, LeasedWindow},
-    limit::Amount,
+    limit::{Amount, instant_ms},
     wire::{Answer, read},
     write::{Action, Attribute, Change, ConditionalWrite, Field, Images, Term, Test},
 };
@@ -98,14 +98,19 @@ impl Settle {
     /// reading of the host's clock, epoch milliseconds.
     #[must_use = "a step holds the calls to make, or the settlement"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
-        let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
-        let next = match mem::replace(&mut self.state, State::Done) {
-            State::Start => self.start(),
-            State::Writing(parts) => self.written(parts, replies),
-            State::Done => Err(Error::misuse("the machine has already decided")),
-        };
+        let state = mem::replace(&mut self.state, State::Done);
+        let next = instant_ms(now_ms).and_then(|now_ms| {
+            Ok((
+                now_ms,
+                match state {
+                    State::Start => self.start(),
+                    State::Writing(parts) => self.written(parts, replies),
+                    State::Done => Err(Error::misuse("the machine has already decided")),
+                }?,
+            ))
+        });
         match next {
-            Ok(parts) => self.go_on(parts, now_ms),
+            Ok((now_ms, parts)) => self.go_on(parts, now_ms),
             Err(error) => Step::Done(Settlement::Failed(error)),
         }
     }
@@ -317,14 +322,12 @@ impl Part {
         if self.limits.iter().any(|limit| limit.clamp) {
             changes.push(Change::set("vu", 0_i64));
         }
-        let is_credit = self.limits.iter().any(|limit| limit.more_milli < 0);
-        let resend = if is_credit { Resend::Never } else { Resend::MayDebitTwice };
         let write = ConditionalWrite {
             pk: subject.bucket_pk(self.shard),
             sk: Cow::Borrowed(STATE_SK),
             action: Action::Update(changes),
             clauses,
         };
-        write.call(&subject.table, Images::Both, resend)
+        write.call(&subject.table, Images::Both)
     }
 }

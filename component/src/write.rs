@@ -14,7 +14,10 @@ use core::fmt::{self, Write as _};
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use crate::answer::{Call, Resend};
+use crate::{
+    answer::{Call, Resend},
+    error::Error,
+};
 
 /// A limit's attribute: `b_{limit}_{suffix}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -264,20 +267,65 @@ pub(crate) enum Images {
 
 impl ConditionalWrite {
     /// The write as a request of its own.
-    pub(crate) fn call(&self, table: &str, images: Images, resend: Resend) -> Call {
+    pub(crate) fn call(&self, table: &str, images: Images) -> Call {
         let wanted = images == Images::Both;
         let (operation, returned) = match &self.action {
             Action::Update(_) => ("UpdateItem", wanted.then_some("ALL_NEW")),
             Action::Put(_) => ("PutItem", None),
-            Action::Check => return transaction(table, core::slice::from_ref(self), resend),
+            Action::Check => return transaction(table, core::slice::from_ref(self)),
         };
         let body = Encoder::default().operation(table, self, returned, wanted);
-        Call { operation, body: to_json(&body), resend }
+        Call { operation, body: to_json(&body), resend: resend(core::slice::from_ref(self)) }
+    }
+
+    /// Whether its own conditions keep it from landing twice: a put where nothing was, or an
+    /// update that moves the lock it was read under.
+    fn lands_once(&self) -> bool {
+        let rf = Attribute::from("rf");
+        match &self.action {
+            Action::Put(_) => self.clauses.iter().any(|clause| *clause == [Term::absent("PK")]),
+            Action::Update(changes) => {
+                let moved =
+                    changes.iter().any(|change| matches!(change, Change::Set(set) if set.attribute == rf));
+                let pinned = |clause: &Vec<Term>| matches!(clause.as_slice(), [term] if term.attribute == rf && term.test == Test::Equal);
+                moved && self.clauses.iter().any(pinned)
+            }
+            Action::Check => false,
+        }
+    }
+
+    /// What it adds to the balances, one by one.
+    fn additions(&self) -> impl Iterator<Item = &Value> {
+        let changes = match &self.action {
+            Action::Update(changes) => changes.as_slice(),
+            _ => &[],
+        };
+        changes.iter().filter_map(|change| match change {
+            Change::Add(Assignment { attribute: Attribute::Limit(_, Field::Tokens), value }) => Some(value),
+            _ => None,
+        })
+    }
+}
+
+/// What a second landing of these writes could do (F22). They land together or not at all.
+fn resend(writes: &[ConditionalWrite]) -> Resend {
+    let additions = || writes.iter().flat_map(ConditionalWrite::additions);
+    if additions().next().is_none() && writes.iter().all(|write| matches!(write.action, Action::Update(_))) {
+        return Resend::Idempotent;
+    }
+    // A second landing is refused, and the sequence that hears of it takes what it came for anew.
+    if writes.iter().any(ConditionalWrite::lands_once) {
+        return Resend::MayDebitTwice;
+    }
+    if additions().all(|value| matches!(value, Value::Number(number) if *number <= 0)) {
+        Resend::MayDebitTwice
+    } else {
+        Resend::Never
     }
 }
 
 /// Several writes that land together or not at all.
-pub(crate) fn transaction(table: &str, writes: &[ConditionalWrite], resend: Resend) -> Call {
+pub(crate) fn transaction(table: &str, writes: &[ConditionalWrite]) -> Call {
     #[derive(Serialize)]
     enum Item<'w> {
         Put(Operation<'w>),
@@ -298,7 +346,25 @@ pub(crate) fn transaction(table: &str, writes: &[ConditionalWrite], resend: Rese
         }
     };
     let body = Transaction { transact_items: writes.iter().map(item).collect() };
-    Call { operation: "TransactWriteItems", body: to_json(&body), resend }
+    Call { operation: "TransactWriteItems", body: to_json(&body), resend: resend(writes) }
+}
+
+/// Writes that a transaction may hold at most.
+const MAX_WRITES: usize = 100;
+
+/// One write as a request of its own; several, or a mere check, as a transaction.
+///
+/// # Errors
+/// `invalid-request` where there is no write, or more than 100.
+pub fn encode(table: &str, writes: &[ConditionalWrite]) -> Result<Call, Error> {
+    match writes {
+        [write] => Ok(write.call(table, Images::Both)),
+        writes if (1..=MAX_WRITES).contains(&writes.len()) => Ok(transaction(table, writes)),
+        _ => Err(Error::invalid(format!(
+            "{} writes, expected 1 to {MAX_WRITES}; nothing was written",
+            writes.len()
+        ))),
+    }
 }
 
 /// Reads whole items, at most 100 of them.

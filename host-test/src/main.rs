@@ -1,2 +1,3 @@
-//! x
+//! The `onewindow` command.
+
 fn main() {}

@@ -2,7 +2,7 @@
 
 /// Reads a whole number as the table may spell it: an optional sign, digits, a point, an exponent
 /// (`1E3`, `1000.0`, `-0`). None for a fraction, for more than 38 digits, and for anything else.
-pub(super) fn parse_whole(text: &str) -> Option<i128> {
+pub(crate) fn parse_whole(text: &str) -> Option<i128> {
     const MAX_DIGITS: i64 = 38;
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

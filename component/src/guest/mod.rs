@@ -1,0 +1,275 @@
+//! The exports of the world `quota`: what the library does, in the words of the contract. The only
+//! place that knows wit-bindgen.
+
+mod convert;
+
+use alloc::{string::String, vec::Vec};
+use core::cell::RefCell;
+
+use crate::{
+    answer::Step,
+    error::Error,
+    grant,
+    item::{Owner, Shard},
+    join,
+    key::MAX_SHARD_COUNT,
+    limit::{Amount, Limit},
+    materialise::{Pass, Settings, Take},
+    preview, propagate, refill,
+    request::{AcquireRequest, check_limits},
+    wire,
+};
+use bindings::exports::onewindow::quota::{
+    acquire as acquire_export, preview as preview_export, settle as settle_export, types as t,
+    window as window_export, wire as wire_export,
+};
+
+/// What wit-bindgen makes of `wit/`.
+#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, reason = "generated")]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "quota",
+        generate_all,
+        pub_export_macro: false,
+    });
+    use super::Component;
+    export!(Component);
+}
+
+/// Without the standard library, memory and the end of the world are ours to name. A panic cannot
+/// be told to anybody from in here, so it traps: the host sees it and throws the instance away.
+#[cfg(target_family = "wasm")]
+mod runtime {
+    #[global_allocator]
+    static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+    #[panic_handler]
+    fn trap(_: &core::panic::PanicInfo<'_>) -> ! {
+        core::arch::wasm32::unreachable()
+    }
+}
+
+struct Component;
+
+struct Acquisition(RefCell<crate::Acquire>);
+struct Settling(RefCell<crate::Settle>);
+struct Previewing(RefCell<crate::Preview>);
+
+impl acquire_export::Guest for Component {
+    type Acquisition = Acquisition;
+
+    fn reject(request: t::AcquireRequest, hint: t::Hint, now_ms: u64) -> Option<t::Decision> {
+        let hint = crate::Hint::from(hint);
+        hint.reject(&AcquireRequest::from(request), now_ms).map(Into::into)
+    }
+}
+
+impl acquire_export::GuestAcquisition for Acquisition {
+    fn new(request: t::AcquireRequest) -> Self {
+        Self(RefCell::new(crate::Acquire::new(request.into())))
+    }
+
+    fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> t::Step {
+        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        match self.0.borrow_mut().advance(now_ms, &replies) {
+            Step::Perform(calls) => t::Step::Perform(all(calls)),
+            Step::Done(decision) => t::Step::Done(decision.into()),
+        }
+    }
+}
+
+impl settle_export::Guest for Component {
+    type Settling = Settling;
+}
+
+impl settle_export::GuestSettling for Settling {
+    fn new(table: String, lease: String, actual: Vec<t::Amount>) -> Self {
+        Self(RefCell::new(crate::Settle::new(&table, &lease, all(actual))))
+    }
+
+    fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> settle_export::SettleStep {
+        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        match self.0.borrow_mut().advance(now_ms, &replies) {
+            Step::Perform(calls) => settle_export::SettleStep::Perform(all(calls)),
+            Step::Done(settlement) => settle_export::SettleStep::Done(settlement.into()),
+        }
+    }
+}
+
+impl preview_export::Guest for Component {
+    type Previewing = Previewing;
+}
+
+impl preview_export::GuestPreviewing for Previewing {
+    fn new(subject: t::Subject, limits: Vec<t::Limit>, hint: Option<t::Hint>) -> Self {
+        let hint = hint.map(crate::Hint::from);
+        Self(RefCell::new(crate::Preview::new(subject.into(), all(limits), hint.as_ref())))
+    }
+
+    fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> preview_export::PreviewStep {
+        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        match self.0.borrow_mut().advance(now_ms, &replies) {
+            Step::Perform(calls) => preview_export::PreviewStep::Perform(all(calls)),
+            Step::Done(outcome) => preview_export::PreviewStep::Done(outcome.into()),
+        }
+    }
+
+    fn hint(&self) -> t::Hint {
+        self.0.borrow().hint().into()
+    }
+}
+
+impl window_export::Guest for Component {
+    fn materialise(
+        shard: wire_export::ShardState,
+        limits: Vec<t::Limit>,
+        consume: Vec<t::Amount>,
+        authoritative: bool,
+        permanent: bool,
+        now_ms: u64,
+    ) -> Result<window_export::Pass, t::Error> {
+        let (shard, limits, consume) = (Shard::from(shard), all(limits), all(consume));
+        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant(now_ms)? };
+        let takes = takes(&consume, &limits, core::slice::from_ref(&shard))?;
+        let pass = Pass::of(&shard, &settings)?;
+        let admitted = pass.admits(&takes);
+        let write = || pass.write(&crate::Subject::default(), &Owner::default(), &takes).into();
+        Ok(window_export::Pass {
+            after: pass.after(if admitted { &takes } else { &[] }).try_into()?,
+            admitted,
+            limits: pass.limits.iter().map(TryInto::try_into).collect::<Result<_, Error>>()?,
+            retry_after_ms: pass.retry_after_ms(&takes),
+            write: admitted.then(write),
+        })
+    }
+
+    fn propagation(
+        subject: t::Subject,
+        shard: u32,
+        shard_count: u32,
+        limit: String,
+        length_seconds: u64,
+        window_start_ms: u64,
+    ) -> Result<Vec<wire_export::ConditionalWrite>, t::Error> {
+        let subject = crate::Subject::from(subject);
+        subject.check()?;
+        let quota = Limit::session(&limit, 1, length_seconds);
+        quota.check()?;
+        let opened = propagate::Opened {
+            limit: limit.as_str().into(),
+            length_seconds: quota.length_seconds().unwrap_or_default(),
+            start_ms: instant(window_start_ms)?,
+        };
+        Ok(all(propagate::writes(&subject, shard, slots(shard_count)?, &[opened])))
+    }
+
+    fn plan_grant(
+        shard: u32,
+        share_milli: i64,
+        siblings: Vec<window_export::Sibling>,
+    ) -> window_export::Grant {
+        let siblings: Vec<grant::Sibling> = all(siblings);
+        let planned = grant::plan(shard, share_milli.into(), &siblings);
+        window_export::Grant {
+            // Never more than the share, never less than nothing: it fits.
+            tokens_milli: i64::try_from(planned.tokens_milli).unwrap_or(share_milli),
+            donor: planned.donor.map(|donor| donor.shard),
+        }
+    }
+
+    fn plan_join(
+        subject: t::Subject,
+        shard: u32,
+        shard_count: u32,
+        siblings: Vec<wire_export::ShardState>,
+        limits: Vec<t::Limit>,
+        consume: Vec<t::Amount>,
+        permanent: bool,
+        now_ms: u64,
+    ) -> Result<window_export::Join, t::Error> {
+        let subject = crate::Subject::from(subject);
+        subject.check()?;
+        let (siblings, limits, consume): (Vec<Shard>, Vec<_>, Vec<_>) =
+            (all(siblings), all(limits), all(consume));
+        let settings =
+            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant(now_ms)? };
+        let takes = takes(&consume, &limits, &siblings)?;
+        let reading = join::Reading {
+            slot: slots(shard)?,
+            own: None,
+            siblings: &siblings,
+            shard_count: slots(shard_count)?,
+            named: &takes,
+        };
+        let planned = join::plan(&reading, &settings)?;
+        let admitted = planned.pass.admits(&takes);
+        let taken: &[Take] = if admitted { &takes } else { &[] };
+        Ok(window_export::Join {
+            after: planned.pass.after(taken).try_into()?,
+            admitted,
+            moves: planned.moves(),
+            opened: planned.pass.opened().iter().map(|opened| String::from(&*opened.limit)).collect(),
+            writes: all(planned.writes(&subject, None, taken)),
+        })
+    }
+
+    fn refill(
+        old: Option<wire_export::ShardState>,
+        new: wire_export::ShardState,
+        now_ms: u64,
+    ) -> Result<Option<wire_export::ConditionalWrite>, t::Error> {
+        let old = old.map(Shard::from);
+        Ok(refill::write(old.as_ref(), &new.into(), instant(now_ms)?)?.map(Into::into))
+    }
+
+    fn preview(
+        shards: Vec<wire_export::ShardState>,
+        shard_count: u32,
+        limits: Vec<t::Limit>,
+        now_ms: u64,
+    ) -> Result<preview_export::PreviewReport, t::Error> {
+        let shards: Vec<Shard> = all(shards);
+        Ok(preview::report(&shards, slots(shard_count)?, &all::<_, Limit>(limits), instant(now_ms)?)?.into())
+    }
+}
+
+impl wire_export::Guest for Component {
+    fn decode_item(item: String) -> Result<wire_export::ShardState, t::Error> {
+        Ok(wire::decode_item(&item)?.try_into()?)
+    }
+
+    fn encode(table: String, writes: Vec<wire_export::ConditionalWrite>) -> Result<t::Call, t::Error> {
+        let writes = writes.into_iter().map(TryInto::try_into).collect::<Result<Vec<_>, Error>>()?;
+        Ok(crate::write::encode(&table, &writes)?.into())
+    }
+
+    fn classify(reply: t::Reply) -> wire_export::Classification {
+        wire::classify(&reply.into()).into()
+    }
+}
+
+fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+    items.into_iter().map(Into::into).collect()
+}
+
+/// A clock reading that windows can be added to.
+fn instant(ms: u64) -> Result<i64, Error> {
+    crate::limit::instant_ms(ms)
+}
+
+/// A slot or a count that there can be.
+fn slots(number: u32) -> Result<u32, Error> {
+    if number <= MAX_SHARD_COUNT {
+        return Ok(number);
+    }
+    Err(Error::invalid(alloc::format!(
+        "shard {number}, expected at most {MAX_SHARD_COUNT}; nothing was written"
+    )))
+}
+
+/// The amounts, each with its window's length: as configured, or as stored.
+fn takes(consume: &[Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
+    check_limits(limits)?;
+    consume.iter().map(|amount| Take::find(amount, limits, shards)).collect()
+}

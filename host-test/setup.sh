@@ -1,0 +1,29 @@
+# Sourced by demo.sh and test.sh: installs what a fresh machine lacks, and skips what it has.
+
+set -eu
+cd "$(dirname "$0")/.."
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# Debian packages, by name, where a command is missing.
+debian() {
+    missing=
+    for pair in "$@"; do have "${pair%%:*}" || missing="$missing ${pair#*:}"; done
+    [ -z "$missing" ] && return
+    as_root apt-get update -qq
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $missing
+}
+
+# A C compiler builds the embedded engine's SQLite and the TLS library.
+debian cc:build-essential curl:curl
+if ! have cargo; then
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt
+    . "$HOME/.cargo/env"
+fi
+rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+
+# Outside the checkout, so that a fresh clone builds on what the last one left.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/onewindow/target}"

@@ -1,0 +1,197 @@
+//! One signed request, one reply.
+
+use std::{
+    error::Error,
+    fmt::Write,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue};
+use onewindow::{Call, Reply};
+use reqwest::{Client, Method, Request, Response, Url, redirect, retry};
+
+use super::{
+    ClientConfig, ConfigError,
+    sign::{self, Signer},
+};
+
+const AMZ_JSON: &str = "application/x-amz-json-1.0";
+const AMZ_TARGET: HeaderName = HeaderName::from_static("x-amz-target");
+
+#[derive(Debug)]
+pub(super) struct Exchange {
+    http: Client,
+    url: Url,
+    signer: Signer,
+    reply_limit_bytes: usize,
+}
+
+/// What came back.
+pub(super) struct Received {
+    pub(super) reply: Reply,
+    /// How far the table's clock is ahead of ours, as its reply says, ms.
+    pub(super) offset_ms: Option<i64>,
+}
+
+impl Exchange {
+    pub(super) fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
+        let url = endpoint(&config.endpoint)?;
+        let credentials = config.credentials.inner();
+        for (what, text) in [
+            ("region", Some(config.region.as_str())),
+            ("access key id", Some(credentials.access_key_id())),
+            ("session token", credentials.session_token()),
+        ] {
+            if text.is_some_and(|text| text.is_empty() || !is_header_text(text)) {
+                return Err(ConfigError::Text { what });
+            }
+        }
+        let mut builder = Client::builder()
+            .connect_timeout(config.connect_timeout)
+            .http1_only()
+            .tcp_nodelay(true)
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .user_agent(concat!("onewindow/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        Ok(Self {
+            http: builder.build()?,
+            signer: Signer::new(url.as_str(), &config.region, config.credentials.clone()),
+            url,
+            reply_limit_bytes: config.reply_limit_bytes,
+        })
+    }
+
+    /// Whatever happens is a reply.
+    pub(super) async fn send(&self, call: &Call, timeout: Duration) -> Received {
+        let failed = |reason| Received { reply: Reply::Failed(reason), offset_ms: None };
+        match tokio::time::timeout(timeout, self.exchange(call)).await {
+            Ok(Ok(received)) => received,
+            Ok(Err(reason)) => failed(reason),
+            Err(_) => failed(format!("no reply within {} ms", timeout.as_millis())),
+        }
+    }
+
+    /// Signs from now on for a table whose clock is this far ahead of ours.
+    pub(super) fn adopt_offset(&self, offset_ms: i64) {
+        self.signer.adopt_offset(offset_ms);
+    }
+
+    async fn exchange(&self, call: &Call) -> Result<Received, String> {
+        let response = self.http.execute(self.request(call)?).await.map_err(|error| chain(&error))?;
+        let offset_ms =
+            response.headers().get(DATE).and_then(|date| sign::offset_ms(date, SystemTime::now()));
+        let status = response.status().as_u16();
+        let body = self.body(response).await?;
+        Ok(Received { reply: Reply::Http { status, body }, offset_ms })
+    }
+
+    fn request(&self, call: &Call) -> Result<Request, String> {
+        let target = format!("DynamoDB_20120810.{}", call.operation);
+        let own = [(CONTENT_TYPE, AMZ_JSON), (AMZ_TARGET, target.as_str())];
+        let signable = own.each_ref().map(|(name, value)| (name.as_str(), *value));
+        let signature = self.signer.sign(&signable, call.body.as_bytes(), SystemTime::now())?;
+        let mut request = Request::new(Method::POST, self.url.clone());
+        for (name, value) in own.iter() {
+            request.headers_mut().insert(name, header_value(value)?);
+        }
+        for (name, value) in signature {
+            request.headers_mut().insert(HeaderName::from_static(name), header_value(&value)?);
+        }
+        *request.body_mut() = Some(Bytes::copy_from_slice(call.body.as_bytes()).into());
+        Ok(request)
+    }
+
+    /// The body, up to the limit.
+    async fn body(&self, mut response: Response) -> Result<String, String> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error))? {
+            let room = self.reply_limit_bytes - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                break;
+            }
+        }
+        Ok(match String::from_utf8(body) {
+            Ok(body) => body,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+}
+
+fn endpoint(read: &str) -> Result<Url, ConfigError> {
+    let bad = |reason: String| ConfigError::Endpoint { read: read.to_owned(), reason };
+    let url = Url::parse(read).map_err(|error| bad(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(bad(format!("scheme {:?} is none that can be sent to", url.scheme())));
+    }
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return Err(bad("it has more than a host and a port".into()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad("credentials do not belong into it".into()));
+    }
+    Ok(url)
+}
+
+/// Whether every character may stand in a header.
+fn is_header_text(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        host == "localhost"
+            || host
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+    })
+}
+
+fn header_value(text: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_str(text).map_err(|_| format!("{text:?} cannot stand in a header"))
+}
+
+/// An error with its causes: reqwest's own sentence hides what happened.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_a_host_and_a_port() {
+        assert!(endpoint("http://127.0.0.1:8000").is_ok());
+        assert!(endpoint("https://dynamodb.eu-west-1.amazonaws.com/").is_ok());
+        for bad in ["", "127.0.0.1:8000", "ftp://a.example", "http://a.example/path", "http://u:p@a.example"]
+        {
+            let error = endpoint(bad).unwrap_err().to_string();
+            assert!(error.contains("expected http://HOST:PORT"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn proxies_are_for_the_world_outside() {
+        for (url, loopback) in [
+            ("http://127.0.0.1:1", true),
+            ("http://[::1]:1", true),
+            ("http://localhost", true),
+            ("http://10.0.0.1", false),
+            ("https://dynamodb.eu-west-1.amazonaws.com", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), loopback, "{url}");
+        }
+    }
+}

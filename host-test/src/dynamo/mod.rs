@@ -1,0 +1,134 @@
+//! The table's client: signs each [`Call`], POSTs it, and sends again what may be sent again.
+//!
+//! It knows nothing of limits. Whether a reply is worth another try is decided by
+//! [`onewindow::wire::classify`] alone; no error body is read here.
+
+mod backoff;
+mod config;
+mod cost;
+mod credentials;
+mod exchange;
+mod interpose;
+mod sign;
+mod stats;
+
+pub use config::{ClientConfig, ConfigError};
+pub use cost::Cost;
+pub use credentials::{Credentials, CredentialsError};
+pub use interpose::{Before, Interpose};
+pub use stats::{OperationStats, Stats};
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use onewindow::{
+    Call, Reply, Resend,
+    wire::{Classification, classify},
+};
+use tokio::time::{Instant, sleep};
+
+use backoff::Backoff;
+use exchange::{Exchange, Received};
+use stats::Counters;
+
+/// A client of one endpoint. Cheap to clone; clones share connections and counters.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    exchange: Exchange,
+    config: ClientConfig,
+    counters: Counters,
+}
+
+impl Client {
+    /// A client for an endpoint. Nothing is sent.
+    ///
+    /// # Errors
+    /// Where the endpoint is no URL, or the TLS backend cannot be set up.
+    pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
+        let exchange = Exchange::new(&config)?;
+        Ok(Self { inner: Arc::new(Inner { exchange, config, counters: Counters::default() }) })
+    }
+
+    /// How it was set up.
+    #[must_use]
+    pub fn config(&self) -> &ClientConfig {
+        &self.inner.config
+    }
+
+    /// What was sent so far, by this client and its clones.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.inner.counters.read()
+    }
+
+    /// Makes calls at the same time, each until it has a reply that is worth reading or the
+    /// deadline comes, and gives the replies in the order of the calls.
+    ///
+    /// What it took is added to `cost`.
+    pub async fn perform(&self, calls: &[Call], deadline: Instant, cost: &mut Cost) -> Vec<Reply> {
+        let answered = match calls {
+            [call] => vec![self.call(call, deadline).await],
+            calls => join_all(calls.iter().map(|call| self.call(call, deadline))).await,
+        };
+        cost.add_round_trip(calls.iter().zip(&answered).map(|(call, (_, sent))| (call.operation, *sent)));
+        self.inner.counters.add_round_trip();
+        answered.into_iter().map(|(reply, _)| reply).collect()
+    }
+
+    /// One call, with as many resends as it may have; and how often it was sent.
+    async fn call(&self, call: &Call, deadline: Instant) -> (Reply, u32) {
+        let mut backoff = Backoff::new(&self.inner.config);
+        let mut skew_corrected = false;
+        let mut sent = 0;
+        loop {
+            let Received { reply, offset_ms } = self.send(call, deadline, &mut sent).await;
+            match classify(&reply) {
+                Classification::Data | Classification::Unavailable(_) | Classification::Misconfigured(_) => {
+                    return (reply, sent);
+                }
+                Classification::Lost(_) if call.resend == Resend::Never => return (reply, sent),
+                Classification::ClockSkew => {
+                    let Some(offset_ms) = offset_ms.filter(|_| !skew_corrected) else { return (reply, sent) };
+                    tracing::warn!(
+                        offset_ms,
+                        "the table's clock is not ours; signing by its own from now on"
+                    );
+                    self.inner.exchange.adopt_offset(offset_ms);
+                    skew_corrected = true;
+                }
+                Classification::Retry(reason) | Classification::Lost(reason) => {
+                    let Some(wait) = backoff.next(deadline) else { return (reply, sent) };
+                    tracing::debug!(operation = call.operation, %reason, ?wait, "sending again");
+                    sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// One attempt.
+    async fn send(&self, call: &Call, deadline: Instant, sent: &mut u32) -> Received {
+        let failed = |reason: &str| Received { reply: Reply::Failed(reason.into()), offset_ms: None };
+        let interpose = self.inner.config.interpose.as_deref();
+        if let Some(interpose) = interpose
+            && interpose.before(call).await == Before::Lose
+        {
+            return failed("the request was lost on its way");
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return failed("the time ran out");
+        }
+        *sent += 1;
+        self.inner.counters.add_request(call.operation);
+        let mut received = self.inner.exchange.send(call, left.min(self.inner.config.attempt_timeout)).await;
+        if let Some(interpose) = interpose {
+            received.reply = interpose.after(call, received.reply).await;
+        }
+        received
+    }
+}

@@ -1,0 +1,40 @@
+//! The core without wasm: the same code, called directly.
+
+use onewindow::{
+    Acquire, AcquireRequest, Amount, Decision, Hint, Limit, Preview, Reply, Settle, Settlement, Step, Subject,
+};
+
+use super::{Looked, Machine};
+
+pub(super) fn acquire(request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+    Box::new(Acquire::new(request))
+}
+
+pub(super) fn settle(table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
+    Box::new(Settle::new(table, lease, actual))
+}
+
+pub(super) fn preview(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>) -> Box<dyn Machine<Looked>> {
+    Box::new(Preview::new(subject, limits, hint))
+}
+
+impl Machine<Decision> for Acquire {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
+        Self::advance(self, now_ms, replies)
+    }
+}
+
+impl Machine<Settlement> for Settle {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
+        Self::advance(self, now_ms, replies)
+    }
+}
+
+impl Machine<Looked> for Preview {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Looked> {
+        match Self::advance(self, now_ms, replies) {
+            Step::Perform(calls) => Step::Perform(calls),
+            Step::Done(outcome) => Step::Done(Looked { outcome, hint: self.hint() }),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What is remembered of subjects between requests, within bounds. Losing it costs a round trip.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use onewindow::Hint;
+
+/// Two generations: what is used moves to the young one; when that is full, the old one is
+/// dropped and the young one grows old. Half of the bound is always the most recently used.
+#[derive(Debug)]
+pub(super) struct Hints {
+    /// Entries in one generation; 0 remembers nothing.
+    generation: usize,
+    entries: Mutex<Generations>,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<String, Entry>,
+    old: HashMap<String, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    hint: Hint,
+    heard_ms: u64,
+}
+
+impl Hints {
+    pub(super) fn new(bound: usize) -> Self {
+        Self { generation: bound.div_ceil(2), entries: Mutex::default() }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<Hint> {
+        self.lock().touch(key, self.generation).map(|entry| entry.hint.clone())
+    }
+
+    /// The hint, where it may hold a rejection that is still to be repeated.
+    pub(super) fn rejecting(&self, key: &str, now_ms: u64, repeat_for: Duration) -> Option<Hint> {
+        let mut entries = self.lock();
+        let entry = entries.touch(key, self.generation)?;
+        // A clock that was set back says nothing about the age.
+        let age_ms = now_ms.checked_sub(entry.heard_ms)?;
+        let fresh = u128::from(age_ms) < repeat_for.as_millis();
+        (fresh && !entry.hint.blocked.is_empty()).then(|| entry.hint.clone())
+    }
+
+    pub(super) fn put(&self, hint: Hint, heard_ms: u64) {
+        self.lock().put(hint.key.clone(), Entry { hint, heard_ms }, self.generation);
+    }
+
+    /// A hint that tells of shards alone: what is known of rejections stays.
+    pub(super) fn hear_of_shards(&self, hint: Hint, heard_ms: u64) {
+        let mut entries = self.lock();
+        match entries.touch(&hint.key, self.generation) {
+            Some(entry) => entry.hint.shard_count = entry.hint.shard_count.max(hint.shard_count),
+            None => entries.put(hint.key.clone(), Entry { hint, heard_ms }, self.generation),
+        }
+    }
+
+    /// Forgets the rejections of a subject.
+    pub(super) fn unblock(&self, key: &str) {
+        if let Some(entry) = self.lock().touch(key, self.generation) {
+            entry.hint.blocked.clear();
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        *self.lock() = Generations::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        // What a panic left behind is a map like any other.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn touch(&mut self, key: &str, generation: usize) -> Option<&mut Entry> {
+        if let Some((key, entry)) = self.old.remove_entry(key) {
+            self.put(key, entry, generation);
+        }
+        self.young.get_mut(key)
+    }
+
+    fn put(&mut self, key: String, entry: Entry, generation: usize) {
+        if generation == 0 {
+            return;
+        }
+        self.old.remove(&key);
+        if self.young.len() >= generation && !self.young.contains_key(&key) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onewindow::{Blocked, LimitStatus};
+
+    use super::*;
+
+    fn hint(key: &str) -> Hint {
+        let status = LimitStatus { name: "l".into(), capacity: 1, available: 0, resets_at_ms: None };
+        let blocked = vec![Blocked { status, above_milli: 0, until_ms: u64::MAX }];
+        Hint { key: key.into(), shard_count: 2, blocked }
+    }
+
+    #[test]
+    fn the_bound_holds_and_what_is_used_stays() {
+        let hints = Hints::new(8);
+        hints.put(hint("used"), 0);
+        for index in 0..100 {
+            hints.put(hint(&index.to_string()), 0);
+            assert!(hints.get("used").is_some(), "after {index}");
+            let entries = hints.lock();
+            assert!(entries.young.len() + entries.old.len() <= 8);
+        }
+        assert!(hints.get("0").is_none());
+    }
+
+    #[test]
+    fn nothing_is_remembered_where_nothing_may_be() {
+        let hints = Hints::new(0);
+        hints.put(hint("a"), 0);
+        assert_eq!(hints.get("a"), None);
+    }
+
+    #[test]
+    fn a_rejection_is_repeated_for_a_while_only() {
+        let hints = Hints::new(8);
+        hints.put(hint("a"), 1_000);
+        let repeated = |now_ms| hints.rejecting("a", now_ms, Duration::from_millis(500)).is_some();
+        assert!(repeated(1_000) && repeated(1_499));
+        assert!(!repeated(1_500) && !repeated(999));
+        hints.unblock("a");
+        assert!(!repeated(1_000));
+        assert_eq!(hints.get("a").map(|hint| hint.shard_count), Some(2));
+    }
+}

@@ -1,0 +1,272 @@
+//! The limiter: an engine, a client and a clock, and the loop between them.
+
+mod drive;
+mod follow_ups;
+mod hints;
+
+use std::{sync::Arc, time::Duration};
+
+use onewindow::{
+    AcquireRequest, Amount, Decision, Error, ErrorCode, Lease, Limit, Outcome, PreviewOutcome, Settlement,
+    Subject,
+};
+use tokio::time::Instant;
+
+use crate::{
+    clock::Clock,
+    dynamo::{Client, Cost},
+    engine::{Engine, Looked},
+};
+use drive::{Runaway, drive};
+pub use follow_ups::FollowUpStats;
+use follow_ups::FollowUps;
+use hints::Hints;
+
+/// What to do with a request that the table did not answer in time.
+///
+/// It is never asked where the table *refuses* us: a wrong set-up must not become an unlimited
+/// quota.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnavailable {
+    /// Let it through, counted nowhere.
+    Allow,
+    /// Turn it away.
+    #[default]
+    Block,
+}
+
+/// How a [`Limiter`] behaves.
+#[derive(Clone, Debug)]
+pub struct LimiterOptions {
+    /// The clock that windows are read against.
+    pub clock: Clock,
+    /// How long a caller waits for an answer at most, resends and all.
+    pub deadline: Duration,
+    /// How long a follow-up may take, resends and all. Nobody waits for it.
+    pub follow_up_deadline: Duration,
+    /// What to do where the table did not answer in time.
+    pub on_unavailable: OnUnavailable,
+    /// Subjects remembered at most; about 200 bytes each. 0 remembers nothing.
+    pub remembered_subjects: usize,
+    /// How long a rejection that the table gave is repeated without asking the table, at most.
+    ///
+    /// Such a rejection costs nothing, where one that reaches the table costs a write unit. It
+    /// is never repeated beyond the instant it was told for; this bounds how long an operator's
+    /// top-up or reset goes unnoticed here. Zero asks the table each time.
+    pub repeat_rejections_for: Duration,
+}
+
+impl Default for LimiterOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::System,
+            deadline: Duration::from_secs(1),
+            follow_up_deadline: Duration::from_secs(10),
+            on_unavailable: OnUnavailable::Block,
+            remembered_subjects: 10_000,
+            repeat_rejections_for: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Enforces limits on a table. Cheap to clone; clones share everything.
+///
+/// It runs inside a Tokio runtime, where it spawns the follow-ups. A future of its that is dropped
+/// half-way gives up like a host that crashed: nothing is admitted that was not written, and what
+/// was written stays taken.
+#[derive(Clone, Debug)]
+pub struct Limiter {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    client: Client,
+    options: LimiterOptions,
+    hints: Hints,
+    follow_ups: FollowUps,
+}
+
+/// The answer to a request for tokens.
+#[derive(Clone, Debug)]
+#[must_use = "it says whether the tokens were taken"]
+pub struct Answer {
+    /// What was decided. Its follow-ups are under way already.
+    pub decision: Decision,
+    /// Whether the request is let through although the table did not answer
+    /// ([`OnUnavailable::Allow`]). The outcome stays what it is: unavailable.
+    pub degraded: bool,
+    /// How many follow-ups were begun.
+    pub follow_ups: usize,
+    /// What it took to come to the answer; the follow-ups are not in it.
+    pub cost: Cost,
+}
+
+impl Answer {
+    /// Whether the caller may go ahead: taken, or let through under [`OnUnavailable::Allow`].
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        self.degraded || self.decision.outcome.is_admitted()
+    }
+
+    /// What was taken, to be settled later.
+    #[must_use]
+    pub fn lease(&self) -> Option<&Lease> {
+        match &self.decision.outcome {
+            Outcome::Admitted(lease) => Some(lease),
+            _ => None,
+        }
+    }
+}
+
+/// The answer to a settlement.
+#[derive(Clone, Debug)]
+#[must_use = "it says whether the difference is recorded"]
+pub struct Settled {
+    /// What became of it.
+    pub settlement: Settlement,
+    /// What it took.
+    pub cost: Cost,
+}
+
+/// The answer to a preview.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Previewed {
+    /// What was read.
+    pub outcome: PreviewOutcome,
+    /// What it took.
+    pub cost: Cost,
+}
+
+impl Limiter {
+    /// A limiter. Nothing is sent.
+    #[must_use]
+    pub fn new(engine: Engine, client: Client, options: LimiterOptions) -> Self {
+        let hints = Hints::new(options.remembered_subjects);
+        Self { inner: Arc::new(Inner { engine, client, options, hints, follow_ups: FollowUps::default() }) }
+    }
+
+    /// Takes tokens, all or nothing.
+    ///
+    /// Where the request carries no hint, the one remembered for its subject is used; where its
+    /// seed is 0, a random one is drawn.
+    pub async fn acquire(&self, mut request: AcquireRequest) -> Answer {
+        let Inner { engine, options, hints, .. } = &*self.inner;
+        let key = request.subject.hint_key();
+        let now_ms = options.clock.now_ms();
+        if let Some(hint) = hints.rejecting(&key, now_ms, options.repeat_rejections_for)
+            && let Some(decision) = engine.reject(&request, &hint, now_ms)
+        {
+            return self.answer(decision, Cost::default());
+        }
+        if request.hint.is_none() {
+            request.hint = hints.get(&key);
+        }
+        if request.seed == 0 {
+            request.seed = fastrand::u64(1..);
+        }
+        let mut cost = Cost::default();
+        let drawn = engine.acquire(request);
+        let decision = self.drive(drawn, &mut cost).await.unwrap_or_else(|runaway| Decision {
+            outcome: Outcome::Failed(runaway.into()),
+            limits: Vec::new(),
+            follow_ups: Vec::new(),
+            hint: onewindow::Hint::default(),
+        });
+        if decision.hint.key == key {
+            hints.put(decision.hint.clone(), options.clock.now_ms());
+        }
+        self.answer(decision, cost)
+    }
+
+    fn answer(&self, mut decision: Decision, cost: Cost) -> Answer {
+        let Inner { client, options, follow_ups, .. } = &*self.inner;
+        let calls = std::mem::take(&mut decision.follow_ups);
+        let begun = calls.len();
+        follow_ups.begin(client, calls, options.follow_up_deadline);
+        let degraded = matches!(decision.outcome, Outcome::Unavailable(_))
+            && options.on_unavailable == OnUnavailable::Allow;
+        Answer { decision, degraded, follow_ups: begun, cost }
+    }
+
+    /// Corrects a lease to what was really used: 0 releases, a limit left out keeps its estimate.
+    ///
+    /// `lease` is what [`Lease::encode`] wrote, on this host or another.
+    pub async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settled {
+        let mut cost = Cost::default();
+        let machine = self.inner.engine.settle(table, lease, actual);
+        let settlement =
+            self.drive(machine, &mut cost).await.unwrap_or_else(|runaway| Settlement::Failed(runaway.into()));
+        if let Ok(lease) = Lease::decode(lease) {
+            // What was rejected before may fit now.
+            self.inner.hints.unblock(&lease.subject(table).hint_key());
+        }
+        Settled { settlement, cost }
+    }
+
+    /// Looks at what is left without taking. `limits` left empty: whatever the items know.
+    pub async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> Previewed {
+        let mut cost = Cost::default();
+        let hint = self.inner.hints.get(&subject.hint_key());
+        let machine = self.inner.engine.preview(subject, limits, hint.as_ref());
+        let outcome = match self.drive(machine, &mut cost).await {
+            Ok(Looked { outcome, hint }) => {
+                self.inner.hints.hear_of_shards(hint, self.inner.options.clock.now_ms());
+                outcome
+            }
+            Err(runaway) => PreviewOutcome::Failed(runaway.into()),
+        };
+        Previewed { outcome, cost }
+    }
+
+    async fn drive<D>(
+        &self,
+        machine: Box<dyn crate::engine::Machine<D>>,
+        cost: &mut Cost,
+    ) -> Result<D, Runaway> {
+        let Inner { client, options, .. } = &*self.inner;
+        drive(machine, client, &options.clock, Instant::now() + options.deadline, cost).await
+    }
+
+    /// Waits until every follow-up begun so far is done. To be called before a process ends.
+    pub async fn flush(&self) {
+        self.inner.follow_ups.flush().await;
+    }
+
+    /// What became of the follow-ups.
+    #[must_use]
+    pub fn follow_up_stats(&self) -> FollowUpStats {
+        self.inner.follow_ups.stats()
+    }
+
+    /// Forgets every hint, as a host that was started anew.
+    pub fn forget(&self) {
+        self.inner.hints.clear();
+    }
+
+    /// Who decides.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.inner.engine
+    }
+
+    /// The table's client.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// How it behaves.
+    #[must_use]
+    pub fn options(&self) -> &LimiterOptions {
+        &self.inner.options
+    }
+}
+
+impl From<Runaway> for Error {
+    fn from(runaway: Runaway) -> Self {
+        Self { code: ErrorCode::Misuse, message: runaway.to_string() }
+    }
+}

@@ -1,0 +1,188 @@
+//! The table: keys, indexes, and waiting until it can be used.
+
+use std::time::Duration;
+
+use onewindow::{
+    Call, Reply, Resend,
+    wire::{Classification, classify},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::dynamo::{Client, Cost};
+
+/// Global secondary indexes `GSI1` to `GSI4`, and those of them that hold keys only.
+const INDEXES: std::ops::RangeInclusive<u8> = 1..=4;
+const KEYS_ONLY_FROM: u8 = 3;
+const POLL: Duration = Duration::from_secs(1);
+
+/// What became of a request to create the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// It was made.
+    Created,
+    /// It was there, with the keys that are needed.
+    Existed,
+}
+
+/// Why there is no table to use.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The table could not be made, nor is it there.
+    #[error("the table {table:?} cannot be created: {reason}")]
+    Refused {
+        /// The table.
+        table: String,
+        /// What was answered.
+        reason: String,
+    },
+    /// Another table has the name.
+    #[error("the table {table:?} exists with the keys {read}, expected hash key PK and range key SK")]
+    Different {
+        /// The table.
+        table: String,
+        /// Its keys.
+        read: String,
+    },
+    /// It is there and did not become active in time.
+    #[error("the table {table:?} is still {status} after {waited_seconds} s, expected ACTIVE")]
+    Inactive {
+        /// The table.
+        table: String,
+        /// Its status.
+        status: String,
+        /// How long was waited, seconds.
+        waited_seconds: u64,
+    },
+}
+
+/// Creates the table, unless it is there, and waits until it can be used.
+///
+/// `stream` turns its change stream on (new and old images), which the aggregator's refill reads;
+/// it is not turned on where the table exists.
+///
+/// # Errors
+/// Where it can neither be made nor found, has other keys, or is not active within `patience`.
+pub async fn create(
+    client: &Client,
+    table: &str,
+    stream: bool,
+    patience: Duration,
+) -> Result<Creation, TableError> {
+    let began = Instant::now();
+    let deadline = began + patience;
+    let reply = perform(client, "CreateTable", definition(table, stream), deadline).await;
+    let created = classify(&reply);
+    loop {
+        match describe(client, table, deadline).await {
+            Some(described) => {
+                described.check_keys(table)?;
+                if described.table_status == "ACTIVE" {
+                    let made = created == Classification::Data;
+                    return Ok(if made { Creation::Created } else { Creation::Existed });
+                }
+                if Instant::now() + POLL >= deadline {
+                    let (table, status) = (table.to_owned(), described.table_status);
+                    let waited_seconds = began.elapsed().as_secs();
+                    return Err(TableError::Inactive { table, status, waited_seconds });
+                }
+            }
+            // Freshly made, it may not be found everywhere yet.
+            None if created == Classification::Data && Instant::now() + POLL < deadline => {}
+            None => return Err(TableError::Refused { table: table.to_owned(), reason: reason(created) }),
+        }
+        sleep(POLL).await;
+    }
+}
+
+fn reason(classification: Classification) -> String {
+    match classification {
+        Classification::Retry(reason)
+        | Classification::Lost(reason)
+        | Classification::Unavailable(reason)
+        | Classification::Misconfigured(reason) => reason,
+        Classification::ClockSkew => "the table refuses the time of the signature".into(),
+        Classification::Data => "it cannot be found after it was made".into(),
+    }
+}
+
+async fn perform(client: &Client, operation: &'static str, body: Value, deadline: Instant) -> Reply {
+    let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
+    let mut replies = client.perform(&[call], deadline, &mut Cost::default()).await;
+    replies.pop().unwrap_or_else(|| Reply::Failed("no reply".into()))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    table: Description,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Description {
+    table_status: String,
+    key_schema: Vec<Key>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Key {
+    attribute_name: String,
+    key_type: String,
+}
+
+impl Description {
+    fn check_keys(&self, table: &str) -> Result<(), TableError> {
+        let keys: Vec<_> =
+            self.key_schema.iter().map(|key| (key.attribute_name.as_str(), key.key_type.as_str())).collect();
+        if keys == [("PK", "HASH"), ("SK", "RANGE")] {
+            return Ok(());
+        }
+        let keys: Vec<_> = keys.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+        Err(TableError::Different { table: table.to_owned(), read: keys.join(", ") })
+    }
+}
+
+/// None where there is no such table, or no answer.
+async fn describe(client: &Client, table: &str, deadline: Instant) -> Option<Description> {
+    match perform(client, "DescribeTable", json!({ "TableName": table }), deadline).await {
+        Reply::Http { status: 200, body } => serde_json::from_str(&body).ok().map(|Answer { table }| table),
+        _ => None,
+    }
+}
+
+fn definition(table: &str, stream: bool) -> Value {
+    let keys = |hash: &str, range: &str| {
+        json!([
+            { "AttributeName": hash, "KeyType": "HASH" },
+            { "AttributeName": range, "KeyType": "RANGE" },
+        ])
+    };
+    let text = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
+    let mut attributes = vec![text("PK"), text("SK")];
+    let mut indexes = Vec::new();
+    for number in INDEXES {
+        let (hash, range) = (format!("GSI{number}PK"), format!("GSI{number}SK"));
+        attributes.extend([text(&hash), text(&range)]);
+        indexes.push(json!({
+            "IndexName": format!("GSI{number}"),
+            "KeySchema": keys(&hash, &range),
+            "Projection": { "ProjectionType": if number < KEYS_ONLY_FROM { "ALL" } else { "KEYS_ONLY" } },
+        }));
+    }
+    let mut definition = json!({
+        "TableName": table,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": attributes,
+        "KeySchema": keys("PK", "SK"),
+        "GlobalSecondaryIndexes": indexes,
+    });
+    if stream {
+        definition["StreamSpecification"] =
+            json!({ "StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES" });
+    }
+    definition
+}

@@ -1,0 +1,64 @@
+//! The component imports nothing: no clock, no network, no randomness. It is a property of the
+//! file, and this is where it is held to it.
+
+use std::fs;
+
+use wasmparser::{Parser, Payload};
+use wasmtime::{
+    Engine, Store,
+    component::{Component, Linker},
+};
+
+const FILE: &str = env!("ONEWINDOW_COMPONENT");
+
+/// The names of what a component asks for, at its top level: what nested components pass among
+/// themselves is not an import of the file.
+fn imports(bytes: &[u8]) -> Vec<String> {
+    let mut depth = 0_u32;
+    let mut found = Vec::new();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.expect("a well-formed component") {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 0 => {
+                found.extend(
+                    section.into_iter().map(|import| import.expect("an import").name.name.to_owned()),
+                );
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn the_built_component_imports_nothing() {
+    let bytes = fs::read(FILE).expect("the build makes it");
+    assert_eq!(imports(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn the_check_sees_an_import_where_there_is_one() {
+    let wat = r#"(component (import "wasi:clocks/wall-clock@0.2.0" (func)))"#;
+    let bytes = wat::parse_str(wat).expect("a component with an import");
+    assert_eq!(imports(&bytes), ["wasi:clocks/wall-clock@0.2.0"]);
+}
+
+#[test]
+fn it_runs_where_nothing_is_offered() {
+    let engine = Engine::default();
+    let component = Component::from_file(&engine, FILE).expect("wasmtime takes it");
+    let linker: Linker<()> = Linker::new(&engine);
+    linker.instantiate(&mut Store::new(&engine, ()), &component).expect("an empty linker is enough");
+}
+
+#[test]
+fn it_exports_the_contract_and_no_more() {
+    let engine = Engine::default();
+    let component = Component::from_file(&engine, FILE).expect("wasmtime takes it");
+    let ty = component.component_type();
+    let mut exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
+    exports.sort();
+    let expected = ["acquire", "preview", "settle", "types", "window", "wire"];
+    assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@0.1.0")));
+}
