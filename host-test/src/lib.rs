@@ -47,6 +47,7 @@ pub mod clock;
 pub mod dynamo;
 pub mod embedded;
 pub mod engine;
+pub mod http;
 pub mod limiter;
 pub mod table;
 
