@@ -46,7 +46,7 @@ pub const MAX_JOINS: u32 = 3;
 /// When a contended request may ask again, ms.
 pub const CONTENDED_MS: u64 = 100;
 /// The machine that takes tokens. See the [crate's](crate) loop.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     request: AcquireRequest,
     takes: Vec<Take>,
@@ -65,7 +65,7 @@ pub struct Acquire {
 
 /// What is under way.
 #[expect(clippy::large_enum_variant, reason = "there is one for each request, and it does not move")]
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum State {
     #[default]
     Start,

@@ -16,7 +16,7 @@ pub enum Resend {
 }
 
 /// One request for the host to sign and POST to the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The operation, for the header `X-Amz-Target: DynamoDB_20120810.{operation}`.
     pub operation: &'static str,
@@ -27,7 +27,7 @@ pub struct Call {
 }
 
 /// What came of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// An HTTP response, whatever its status.
     Http {
@@ -41,7 +41,7 @@ pub enum Reply {
 }
 
 /// Where a limit stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LimitStatus {
     /// The limit.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct LimitStatus {
 }
 
 /// The answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Taken.
     Admitted(Lease),
@@ -94,7 +94,7 @@ impl Outcome {
 }
 
 /// The answer, and what the host does with the rest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// The answer.
     pub outcome: Outcome,
@@ -107,7 +107,7 @@ pub struct Decision {
 }
 
 /// What a machine wants next. `D` is what it decides in the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step<D = Decision> {
     /// Make these calls, at the same time, and hand back their replies in this order.
     Perform(Vec<Call>),

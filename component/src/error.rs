@@ -37,7 +37,7 @@ impl ErrorCode {
 }
 
 /// A refusal that says what was read, what was expected, and that nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Error {
     /// What kind it is.
     pub code: ErrorCode,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::{balance::share, item::LimitState};
 
 /// A sibling, as far as a grant is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sibling {
     /// Its slot.
     pub shard: u32,
@@ -18,7 +18,7 @@ pub struct Sibling {
 }
 
 /// What a new shard starts with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// Its balance, millitokens; taken off the donor where there is one.
     pub tokens_milli: i128,

@@ -10,7 +10,7 @@ use crate::{
 
 /// What a host may remember about a subject between requests. Losing it costs a round trip, never
 /// correctness.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hint {
     /// The subject it is about ([`Subject::hint_key`]); it is not used for another.
     pub key: String,
@@ -21,7 +21,7 @@ pub struct Hint {
 }
 
 /// An amount of one limit that is known to be rejected until an instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Blocked {
     /// Where the limit stood.
     pub status: LimitStatus,

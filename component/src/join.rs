@@ -32,7 +32,7 @@ pub struct Reading<'a> {
 }
 
 /// A planned join.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// The slot's new state.
     pub pass: Pass,
@@ -43,7 +43,7 @@ pub struct Join {
 }
 
 /// A sibling's part of the transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
     /// Its slot.
     pub shard: u32,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{error::Error, key::Subject};
 
 /// What an admission took. Serialises to a string any host can settle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lease {
     #[serde(rename = "n")]
     pub(crate) namespace: String,
@@ -21,7 +21,7 @@ pub struct Lease {
 }
 
 /// What was taken from one shard.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct LeasePart {
     #[serde(rename = "s")]
     pub(crate) shard: u32,
@@ -30,7 +30,7 @@ pub(crate) struct LeasePart {
 }
 
 /// What was taken of one limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct LeasedLimit {
     #[serde(rename = "l")]
     pub(crate) name: String,
@@ -49,7 +49,7 @@ pub(crate) struct LeasedLimit {
 }
 
 /// The window a quota's tokens were taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct LeasedWindow {
     /// `ws` on the item, ms.
     #[serde(rename = "s")]

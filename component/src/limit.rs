@@ -13,7 +13,7 @@ pub const MAX_SECONDS: u64 = 1_000_000_000;
 const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
 
 /// A configured limit on one bucket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limit {
     /// 1 to 64 characters, `[A-Za-z][A-Za-z0-9_.\-]*`, never `wcu`.
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Limit {
 }
 
 /// How a limit gives its capacity back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// A session quota: the whole capacity at once, this long after the first use.
     Session {
@@ -93,7 +93,7 @@ impl Limit {
 }
 
 /// Tokens of one limit, by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Amount {
     /// The limit.
     pub limit: String,

@@ -43,7 +43,7 @@ impl Settings<'_> {
 }
 
 /// Millitokens of one limit that a write takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
     /// The limit.
     pub limit: Arc<str>,
@@ -83,7 +83,7 @@ impl Take {
 }
 
 /// One limit in a pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LimitPass {
     /// As read; none where the pass seeds it.
     pub before: Option<LimitState>,
@@ -102,7 +102,7 @@ pub struct LimitPass {
 }
 
 /// The state of one shard after a pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pass {
     /// The slot.
     pub id: u32,

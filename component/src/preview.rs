@@ -38,7 +38,7 @@ pub enum WindowState {
 }
 
 /// One shard's part of a limit. Balances beyond 64 bits are told as the nearest that fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ShardView {
     /// The slot.
     pub shard: u32,
@@ -58,7 +58,7 @@ pub struct ShardView {
 }
 
 /// One limit over all shards.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LimitPreview {
     /// The sum, and the instant.
     pub status: LimitStatus,
@@ -67,7 +67,7 @@ pub struct LimitPreview {
 }
 
 /// What is left of a bucket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PreviewReport {
     /// The shard count in force.
     pub shard_count: u32,
@@ -78,7 +78,7 @@ pub struct PreviewReport {
 }
 
 /// The answer to a preview.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PreviewOutcome {
     /// Read.
     Report(PreviewReport),
@@ -136,7 +136,7 @@ fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Take> {
 }
 
 /// The machine that looks. See the [crate's](crate) loop.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Preview {
     subject: Subject,
     limits: Vec<Limit>,
@@ -149,7 +149,7 @@ pub struct Preview {
     state: State,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
     Start,
     Reading,

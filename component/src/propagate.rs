@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A window that a pass opened, for its siblings to hear of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Opened {
     /// The quota.
     pub limit: Arc<str>,

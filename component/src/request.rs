@@ -13,7 +13,7 @@ use crate::{
 pub const MAX_LIMITS: usize = 20;
 
 /// A request to take tokens, all or nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AcquireRequest {
     /// Whose balance it is.
     pub subject: Subject,

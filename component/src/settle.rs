@@ -23,7 +23,7 @@ use crate::{
 const MAX_TRIES: u32 = 4;
 
 /// What became of a settlement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Settlement {
     /// Every difference is recorded.
     Settled,
@@ -40,7 +40,7 @@ pub enum Settlement {
 }
 
 /// The machine that settles a lease. See the [crate's](crate) loop.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settle {
     table: String,
     lease: String,
@@ -51,7 +51,7 @@ pub struct Settle {
     settlement: Settlement,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Start,
     Writing(Vec<Part>),
@@ -59,7 +59,7 @@ enum State {
 }
 
 /// What is left to do on one shard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Part {
     shard: u32,
     limits: Vec<Correction>,
@@ -67,7 +67,7 @@ struct Part {
 }
 
 /// One limit's difference.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Correction {
     name: Arc<str>,
     /// Millitokens used beyond what was taken; negative: a credit.

@@ -3,7 +3,7 @@
 use crate::item::LimitState;
 
 /// Where a window stands at an instant. Half-open: it is over at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
     /// No window was ever started.
     Unstarted,

@@ -94,7 +94,7 @@ impl From<&'static str> for Attribute {
 }
 
 /// A value in a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A whole number.
     Number(i128),
@@ -125,7 +125,7 @@ impl From<u32> for Value {
 }
 
 /// How an attribute is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Test {
     Exists,
@@ -153,7 +153,7 @@ impl Test {
 }
 
 /// One comparison of a stored attribute.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// What is compared.
     pub attribute: Attribute,
@@ -186,7 +186,7 @@ impl Term {
 }
 
 /// An attribute and what it is set to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Assignment {
     /// The attribute.
     pub attribute: Attribute,
@@ -201,7 +201,7 @@ impl Assignment {
 }
 
 /// One change of an update.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// `SET attribute = value`
     Set(Assignment),
@@ -233,7 +233,7 @@ impl Change {
 }
 
 /// What a write does when its conditions hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The whole item, `PK` and `SK` aside.
     Put(Vec<Assignment>),
@@ -244,7 +244,7 @@ pub enum Action {
 }
 
 /// One write that lands only if every clause holds; a clause holds if any of its terms does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConditionalWrite {
     /// Partition key.
     pub pk: String,
@@ -257,7 +257,7 @@ pub struct ConditionalWrite {
 }
 
 /// Which images a single update answers with.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Images {
     /// The new one on success, the old one on failure.
     Both,

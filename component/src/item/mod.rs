@@ -14,7 +14,7 @@ pub(crate) use decode::Attributes;
 pub(crate) use number::parse_whole;
 
 /// One shard of a bucket: an item as read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shard {
     /// `PK`.
     pub pk: String,
@@ -43,7 +43,7 @@ pub struct Shard {
 }
 
 /// One limit on an item. Balances are millitokens, exact to the 38 digits the table stores.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LimitState {
     /// The limit.
     pub name: Arc<str>,
@@ -127,7 +127,7 @@ impl Shard {
 }
 
 /// The stamps an entity's record puts on every shard made for it (section 7).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// `cascade`.
     pub cascade: Option<bool>,
