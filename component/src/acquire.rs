@@ -21,7 +21,7 @@ use crate::{
     error::Error,
     fast::{self, Obstacle},
     hint::{Blocked, Hint},
-    item::{Attributes, Owner, Shard},
+    item::{Attributes, LimitState, Owner, Shard},
     join::{self, Join, Reading},
     key::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
@@ -57,6 +57,7 @@ pub struct Acquire {
     shard_count: u32,
     rounds: u32,
     joins: u32,
+    reads: u32,
     doubled: bool,
     /// What the entity's own record says; none: there is none.
     owner: Option<Owner>,
@@ -77,6 +78,8 @@ enum State {
     Locked(Pass),
     Doubling {
         from: u32,
+        /// Whether the write also marks grants with their size.
+        marking: bool,
     },
     /// The read a join is planned from; with the item, where it only lacks a limit.
     Siblings {
@@ -117,6 +120,7 @@ impl Acquire {
             shard_count,
             rounds: 0,
             joins: 0,
+            reads: 0,
             doubled: false,
             owner: None,
             follow_ups: Vec::new(),
@@ -141,7 +145,7 @@ impl Acquire {
             (State::Start, []) => self.start(),
             (State::Asking(preview), replies) => self.ask(preview, replies),
             (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
-            (state, [reply]) => {
+            (state, [reply]) if !matches!(state, State::Start) => {
                 let answer = match read(reply) {
                     Answer::Unavailable(reason) => return Err(Outcome::Unavailable(reason)),
                     Answer::Misconfigured(reason) => return Err(Outcome::Misconfigured(reason)),
@@ -159,14 +163,20 @@ impl Acquire {
 
     fn answered(&mut self, state: State, answer: Answer<'_>) -> Ended<Step> {
         match (state, answer) {
-            (State::Learning, Answer::Read { items, .. }) => self.learned(&items),
+            (State::Learning, Answer::Read { items, incomplete: false }) => self.learned(&items),
+            (State::Learning, Answer::Read { incomplete: true, .. }) => self.learn(),
             (State::Fast, Answer::Landed(Some(image))) => self.fast_landed(&image),
             (State::Fast, Answer::Refused(image)) => self.classify(image.as_ref()),
-            (State::Locked(pass), Answer::Landed(_)) => Ok(self.pass_landed(&[(pass, self.takes.clone())])),
+            // It asked for the new image: an answer without one is not the table's (F10).
+            (State::Locked(pass), Answer::Landed(Some(_))) => {
+                Ok(self.pass_landed(&[(pass, self.takes.clone())]))
+            }
             // Somebody else has materialised the shard: back to the fast write (6.3).
             (State::Locked(_), Answer::Refused(_)) => self.fast(self.shard),
-            (State::Doubling { from }, Answer::Landed(image)) => self.doubled(from, image.as_ref()),
-            (State::Doubling { from }, Answer::Refused(image)) => self.not_doubled(from, image.as_ref()),
+            (State::Doubling { from, .. }, Answer::Landed(image)) => self.doubled(from, image.as_ref()),
+            (State::Doubling { from, marking }, Answer::Refused(image)) => {
+                self.not_doubled(from, marking, image.as_ref())
+            }
             (State::Siblings { own }, Answer::Read { items, incomplete }) => {
                 self.siblings_read(own, &items, incomplete)
             }
@@ -212,6 +222,15 @@ impl Acquire {
         if self.takes.iter().all(configured) {
             return self.fast(self.shard);
         }
+        self.learn()
+    }
+
+    /// Reads what the configuration leaves out.
+    fn learn(&mut self) -> Ended<Step> {
+        if self.reads >= MAX_ROUNDS {
+            return Err(Outcome::Unavailable("the table left items unread time and again".into()));
+        }
+        self.reads = self.reads.saturating_add(1);
         let mut keys = vec![(self.request.subject.bucket_pk(0), STATE_SK)];
         if self.shard != 0 {
             keys.push((self.request.subject.bucket_pk(self.shard), STATE_SK));
@@ -265,7 +284,7 @@ impl Acquire {
             return Ok(Step::Done(self.decide(Outcome::Admitted(lease), named.collect(), Vec::new())));
         }
         let look = Look::of(shards, self.shard_count, &takes, self.settings())?;
-        if takes.iter().any(|take| look.total_milli(&take.limit) < 0) {
+        if takes.iter().any(|take| look.total_milli(&take.limit) < 0 && !look.is_waived(&take.limit)) {
             let rejection = look.rejection(&self.request.consume);
             return Ok(self.rejected(rejection));
         }
@@ -309,11 +328,24 @@ impl Acquire {
         }
     }
 
+    /// A quota on the items is one, whatever a configuration says that may be old (R15): it has a
+    /// window to gate by, and to give back into.
+    fn learn_lengths(&mut self, shards: &[Shard]) {
+        if self.request.authoritative {
+            return;
+        }
+        for take in self.takes.iter_mut().filter(|take| take.length_seconds.is_none()) {
+            take.length_seconds =
+                shards.iter().find_map(|shard| shard.limit(&take.limit)?.reset_after_seconds);
+        }
+    }
+
     /// Why the fast write failed, from the image that came back (section 6).
     fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image else { return self.create() };
         let image = image.shard()?;
         self.hear_of([image.shard_count]);
+        self.learn_lengths(core::slice::from_ref(&image));
         let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
         if obstacle == Some(Obstacle::Disabled) {
             return Err(Outcome::Disabled);
@@ -330,7 +362,7 @@ impl Acquire {
             return self.short(&image);
         }
         if obstacle == Some(Obstacle::Wcu)
-            && pass.wcu.as_ref().is_none_or(|wcu| wcu.after.tokens_milli < fast::WCU_MILLI)
+            && pass.wcu.as_ref().is_some_and(|wcu| wcu.after.tokens_milli < fast::WCU_MILLI)
             && self.may_double(&image)
         {
             return Ok(self.double(&image, None));
@@ -360,7 +392,7 @@ impl Acquire {
     fn may_double(&self, image: &Shard) -> bool {
         let doubled = i128::from(self.shard_count.saturating_mul(2));
         // A quota keeps at least one whole token a share (F5).
-        let roomy = |limit: &crate::LimitState| {
+        let roomy = |limit: &LimitState| {
             limit.reset_after_seconds.is_none() || share(limit.capacity_milli, doubled) >= 1000
         };
         !self.doubled && self.shard_count < MAX_SHARD_COUNT && image.limits.iter().all(roomy)
@@ -371,7 +403,8 @@ impl Acquire {
     fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
         let from = self.shard_count;
         let mut changes = vec![Change::set("shard_count", from.saturating_mul(2))];
-        let mut clauses = vec![count_is(from)];
+        // An item that is gone is not brought back by its count alone.
+        let mut clauses = vec![vec![Term::exists("PK")], count_is(from)];
         let quotas = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
         for limit in quotas {
             let of = |field| Attribute::Limit(limit.name.clone(), field);
@@ -388,7 +421,7 @@ impl Acquire {
             }
         }
         self.doubled = true;
-        self.state = State::Doubling { from };
+        self.state = State::Doubling { from, marking: stale.is_some() };
         let write = ConditionalWrite {
             pk: self.request.subject.bucket_pk(0),
             sk: Cow::Borrowed(STATE_SK),
@@ -424,7 +457,12 @@ impl Acquire {
         }
     }
 
-    fn not_doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
+    fn not_doubled(
+        &mut self,
+        from: u32,
+        marking: bool,
+        image: Option<&Attributes<'_>>,
+    ) -> Ended<Step> {
         let Some(image) = image.map(Attributes::shard).transpose()? else {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);
@@ -433,10 +471,13 @@ impl Acquire {
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast(from.saturating_add(draw(self.request.seed, from)));
         }
-        if image.shard_count == from && image.limits.iter().any(|limit| limit.grant_count.is_none()) {
-            let step = self.double(&image.clone(), Some(&image));
-            // Once: a loss after this is somebody else's doubling.
-            return Ok(step);
+        let unmarked = image
+            .limits
+            .iter()
+            .any(|limit| limit.reset_after_seconds.is_some() && limit.grant_count.is_none());
+        if !marking && image.shard_count == from && unmarked {
+            // Once: a balance that moves all the time would keep us here for ever.
+            return Ok(self.double(&image, Some(&image)));
         }
         self.fast(self.shard)
     }
@@ -534,10 +575,12 @@ impl Acquire {
             // A rejected pass writes nothing, so it anchors nothing (R1).
             return self.look();
         }
-        Ok(self.send_join(join, own, siblings, admits))
+        Ok(self.send_join(join, siblings, admits))
     }
 
-    fn send_join(&mut self, join: Join, own: Option<Shard>, siblings: Vec<Shard>, admits: bool) -> Step {
+    fn send_join(&mut self, join: Join, mut siblings: Vec<Shard>, admits: bool) -> Step {
+        siblings.retain(|shard| shard.id != join.pass.id);
+        let own = join.pass.read().cloned();
         let takes = if admits { self.takes.as_slice() } else { &[] };
         let writes = join.writes(&self.request.subject, self.owner.as_ref(), takes);
         self.shard = join.pass.id;
@@ -621,6 +664,7 @@ impl Acquire {
             return Err(Outcome::Disabled);
         }
         shards.iter().try_for_each(check_uncascaded)?;
+        self.learn_lengths(&shards);
         let takes = self.takes.clone();
         let look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
         match look.serve(&self.request.subject, self.owner.as_ref()) {
@@ -629,10 +673,7 @@ impl Acquire {
                 self.shard = pass.id;
                 Ok(self.locked(pass))
             }
-            Some(Served::Made(join)) => {
-                let siblings = shards.into_iter().filter(|shard| shard.id != join.pass.id).collect();
-                Ok(self.send_join(join, None, siblings, true))
-            }
+            Some(Served::Made(join)) => Ok(self.send_join(join, shards, true)),
             Some(Served::Gathered(parts, writes)) => {
                 let call = transaction(&self.request.subject.table, &writes);
                 self.state = State::Gathering(parts);
@@ -640,7 +681,12 @@ impl Acquire {
             }
             None => {
                 let rejection = look.rejection(&self.request.consume);
-                Ok(self.rejected(rejection))
+                let fits = rejection.retry_after_ms == 0 && rejection.never_fits.is_none();
+                match look.mover().filter(|_| fits) {
+                    // It is all there, but not yet where it can be had.
+                    Some(join) => Ok(self.send_join(join, shards, false)),
+                    None => Ok(self.rejected(rejection)),
+                }
             }
         }
     }
@@ -671,21 +717,24 @@ impl Acquire {
         Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new()))
     }
 
-    /// Where a limit stands on the shards that served.
+    /// Where a limit stands on the shards that served. A window that ended while the reply was on
+    /// its way counts as restored (R13).
     fn standing(&self, parts: &[(Shard, Vec<Take>)], take: &Take) -> Option<crate::LimitStatus> {
-        let states = || parts.iter().filter_map(|(shard, _)| shard.limit(&take.limit));
-        let first = states().next()?;
-        let left = states().map(|state| state.tokens_milli).fold(0, i128::saturating_add);
-        let ends = take.length_seconds.and_then(|seconds| {
-            let length_ms = seconds.saturating_mul(1000);
-            let ends = states().filter_map(|state| state.window_start_ms?.checked_add(length_ms));
-            Some(told_ms(ends.max()?, length_ms, self.now_ms))
+        let states = || parts.iter().filter_map(|(shard, _)| Some((shard, shard.limit(&take.limit)?)));
+        let length_ms = take.length_seconds.map(|seconds| seconds.saturating_mul(1000));
+        let end_ms = |state: &LimitState| state.window_start_ms?.checked_add(length_ms?);
+        let left = states().map(|(shard, state)| match end_ms(state) {
+            Some(end_ms) if end_ms <= self.now_ms => share(state.capacity_milli, shard.shard_count.into()),
+            _ => state.tokens_milli,
         });
+        let last_end_ms =
+            states().filter_map(|(_, state)| end_ms(state)).filter(|end_ms| *end_ms > self.now_ms).max();
+        let (_, first) = states().next()?;
         Some(crate::LimitStatus {
             name: (*take.limit).into(),
             capacity: tokens(first.capacity_milli).unsigned_abs(),
-            available: tokens(left),
-            resets_at_ms: ends,
+            available: tokens(left.fold(0, i128::saturating_add)),
+            resets_at_ms: last_end_ms.zip(length_ms).map(|(end, length)| told_ms(end, length, self.now_ms)),
         })
     }
 

@@ -72,10 +72,12 @@ pub(crate) fn write(
             clauses.push(vec![Term::exists(of(Field::ResetAfter))]);
         } else {
             clauses.push(vec![Term::exists(of(Field::Tokens))]);
+            // A quota that the configuration does not know for one has gates of its own.
+            clauses.push(vec![Term::absent(of(Field::ResetAfter))]);
         }
-        clauses.extend(stamped(take, settings).into_iter().map(|(field, value)| match value {
-            Some(value) => vec![Term::compare(of(field), Test::Equal, value)],
-            None => vec![Term::absent(of(field))],
+        let stamped = stamped(take, settings).into_iter();
+        clauses.extend(stamped.filter_map(|(field, value)| {
+            Some(vec![Term::compare(of(field), Test::Equal, value?)])
         }));
     }
     let wcu = |field| Attribute::Limit(Arc::from("wcu"), field);

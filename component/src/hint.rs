@@ -58,8 +58,20 @@ impl Hint {
                     && amount.milli() > i128::from(blocked.above_milli)
             })
         };
+        let fits = |amount: &crate::Amount| {
+            let configured = request.limits.iter().find(|limit| limit.name == amount.limit);
+            let remembered = self.blocked.iter().find(|blocked| blocked.status.name == amount.limit);
+            let capacity = configured.map(|limit| limit.capacity);
+            capacity.or(remembered.map(|blocked| blocked.status.capacity)).is_none_or(|most| amount.tokens <= most)
+        };
+        if !request.consume.iter().all(fits) {
+            // It never fits: nothing to wait for, as the machine will say (F17).
+            return None;
+        }
         let found: Vec<&Blocked> = request.consume.iter().filter_map(|amount| refusing(&amount)).collect();
-        let last = found.iter().map(|blocked| blocked.until_ms).max()?;
+        // What is told is the instant of the look, even where the hint is good for less (R13).
+        let told = |blocked: &&Blocked| blocked.status.resets_at_ms.unwrap_or(blocked.until_ms);
+        let last = found.iter().map(told).max()?;
         Some(Decision {
             outcome: Outcome::Rejected { retry_after_ms: last.saturating_sub(now_ms).max(1) },
             limits: found.iter().map(|blocked| blocked.status.clone()).collect(),

@@ -122,6 +122,8 @@ fn adopt(mut configured: LimitState, reading: &Reading<'_>, settings: &Settings<
         configured.capacity_milli = stored.capacity_milli;
         configured.refill_amount_milli = stored.refill_amount_milli;
         configured.refill_period_ms = stored.refill_period_ms;
+        // Whether it is a quota at all, too: a drip beside quotas would mint a share.
+        configured.reset_after_seconds = configured.reset_after_seconds.or(stored.reset_after_seconds);
     }
     configured
 }
@@ -219,15 +221,15 @@ impl Candidate {
             return;
         }
         let of = |field| Attribute::Limit(Arc::clone(&seeded.name), field);
-        let state = sibling.limit(&seeded.name);
-        let read = |pick: fn(&LimitState) -> Option<i64>| state.and_then(pick);
-        let start = read(|state| state.window_start_ms);
-        let applied = read(|state| state.window_applied_ms);
-        self.clauses.push(vec![Term::as_read(of(Field::WindowStart), start)]);
-        self.clauses.push(vec![Term::as_read(of(Field::WindowApplied), applied)]);
-        self.clauses.push(vec![Term::as_read(of(Field::GrantCount), read(|state| state.grant_count))]);
-        let Some(state) = state else { return };
-        if start.is_some() && applied.is_none() {
+        let Some(state) = sibling.limit(&seeded.name) else {
+            // It may carry the start of a propagation all the same; what counts is that it holds none.
+            self.clauses.push(vec![Term::absent(of(Field::Tokens))]);
+            return;
+        };
+        self.clauses.push(vec![Term::as_read(of(Field::WindowStart), state.window_start_ms)]);
+        self.clauses.push(vec![Term::as_read(of(Field::WindowApplied), state.window_applied_ms)]);
+        self.clauses.push(vec![Term::as_read(of(Field::GrantCount), state.grant_count)]);
+        if state.window_start_ms.is_some() && state.window_applied_ms.is_none() {
             // Without the marker, `rf` tells whether the window is applied.
             self.clauses.push(vec![Term::compare("rf", Test::Equal, sibling.last_refill_ms)]);
         }

@@ -66,9 +66,10 @@ impl<'a> Look<'a> {
         let mut slots = Vec::new();
         for id in 0..shard_count {
             let present = shards.iter().find(|shard| shard.id == id);
+            let lacks = |shard: &Shard| takes.iter().any(|take| shard.limit(&take.limit).is_none());
             let slot = match present {
-                Some(shard) => Slot::present(shard, shard_count, &settings)?,
-                None => Slot::missing(id, shards, shard_count, takes, &settings)?,
+                Some(shard) if !lacks(shard) => Slot::present(shard, shard_count, &settings)?,
+                own => Slot::joining(id, own, shards, shard_count, takes, &settings)?,
             };
             slots.push(slot);
         }
@@ -135,22 +136,34 @@ impl<'a> Look<'a> {
         {
             return None;
         }
-        // What a pass changes comes before what a neighbour's making would change.
-        parts.sort_by_key(|(slot, _)| (slot.join.is_some(), slot.id));
+        parts.sort_by_key(|(slot, _)| slot.id);
         let mut writes: Vec<ConditionalWrite> = Vec::new();
-        for (slot, takes) in &parts {
+        let mut neighbours = Vec::new();
+        let mut passes = Vec::new();
+        for (slot, takes) in parts {
+            let mut pass = slot.pass.clone();
             match &slot.join {
                 Some(join) => {
-                    join.writes(subject, owner, takes).into_iter().for_each(|write| merge(&mut writes, write))
+                    let mut joining = join.writes(subject, owner, &takes).into_iter();
+                    writes.extend(joining.next());
+                    neighbours.extend(joining);
                 }
-                None if slot.is_fast(takes, &self.settings) => {
-                    merge(&mut writes, fast::write(subject, slot.id, takes, &self.settings));
+                None if slot.is_fast(&takes, &self.settings) => {
+                    writes.push(fast::write(subject, slot.id, &takes, &self.settings));
+                    pass = pass.unmade();
                 }
-                None => merge(&mut writes, slot.pass.write(subject, &Owner::default(), takes)),
+                None => writes.push(pass.write(subject, &Owner::default(), &takes)),
             }
+            passes.push((pass, takes));
         }
-        let parts = parts.into_iter().map(|(slot, takes)| (slot.pass.clone(), takes)).collect();
-        Some(Served::Gathered(parts, writes))
+        // What a shard's own pass changes comes before what a neighbour's making would change.
+        neighbours.into_iter().for_each(|write| merge(&mut writes, write));
+        Some(Served::Gathered(passes, writes))
+    }
+
+    /// A slot whose making moves tokens, so that they are where they can be gathered.
+    pub(crate) fn mover(&self) -> Option<Join> {
+        self.slots.iter().filter_map(|slot| slot.join.as_ref()).find(|join| join.moves()).cloned()
     }
 
     /// What is left of a limit over all shards, millitokens.
@@ -158,9 +171,20 @@ impl<'a> Look<'a> {
         self.slots.iter().map(|slot| slot.counted_milli(limit)).fold(0, i128::saturating_add)
     }
 
+    /// Whether a live stamp on any shard admits any amount of the limit.
+    pub(crate) fn is_waived(&self, limit: &str) -> bool {
+        self.slots.iter().any(|slot| slot.pass.is_waived(limit))
+    }
+
     /// The latest live end of a quota's windows (R13), and its length, ms.
     pub(crate) fn live_end_ms(&self, limit: &str) -> Option<(i64, i64)> {
         self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).max()
+    }
+
+    /// The earliest live end (as told): from then on more may be left than this look found.
+    fn first_end_ms(&self, limit: &str) -> Option<u64> {
+        let (end_ms, length_ms) = self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).min()?;
+        Some(told_ms(end_ms, length_ms, self.settings.now_ms))
     }
 
     /// Where every named limit stands.
@@ -200,11 +224,10 @@ impl<'a> Look<'a> {
         };
         for take in self.takes {
             let total = self.total_milli(&take.limit);
-            let waived = self.slots.iter().any(|slot| slot.pass.is_waived(&take.limit));
             let (Some(status), Some(state)) = (self.status(&take.limit), self.state(&take.limit)) else {
                 continue;
             };
-            if total >= take.milli || waived {
+            if total >= take.milli || self.is_waived(&take.limit) {
                 continue;
             }
             let is_quota = state.reset_after_seconds.is_some();
@@ -223,13 +246,10 @@ impl<'a> Look<'a> {
                 }
             };
             let wait_ms = wait_ms.max(1);
+            let until_ms = self.first_end_ms(&take.limit).unwrap_or(now_ms.saturating_add(wait_ms));
             rejection.retry_after_ms = rejection.retry_after_ms.max(wait_ms);
             if let Ok(above_milli) = i64::try_from(above_milli) {
-                rejection.blocked.push(Blocked {
-                    status,
-                    above_milli,
-                    until_ms: now_ms.saturating_add(wait_ms),
-                });
+                rejection.blocked.push(Blocked { status, above_milli, until_ms });
             }
         }
         rejection
@@ -250,14 +270,16 @@ impl Slot {
         Ok(Self { id: shard.id, pass, join: None })
     }
 
-    fn missing(
+    /// A slot that has no item, or whose item lacks a limit that is asked for.
+    fn joining(
         id: u32,
+        own: Option<&Shard>,
         shards: &[Shard],
         shard_count: u32,
         takes: &[Take],
         settings: &Settings<'_>,
     ) -> Result<Self, Error> {
-        let reading = Reading { slot: id, own: None, siblings: shards, shard_count, named: takes };
+        let reading = Reading { slot: id, own, siblings: shards, shard_count, named: takes };
         let join = join::plan(&reading, settings)?;
         Ok(Self { id, pass: join.pass.clone(), join: Some(join) })
     }

@@ -21,6 +21,9 @@ use crate::{
 /// Windows an item outlives its slowest recovery by.
 const TTL_MULTIPLIER: i64 = 7;
 
+/// The largest change of a balance: what is taken on top still fits the table's 38 digits.
+const FARTHEST_MOVE_MILLI: u128 = 10_u128.pow(37);
+
 /// What a pass is made with besides the item.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
@@ -154,10 +157,15 @@ impl LimitPass {
             opened: false,
             reset: false,
         };
-        match pass.length_ms {
+        let pass = match pass.length_ms {
             Some(length_ms) => pass.quota(state, shard, shard_count, length_ms, settings.now_ms),
             None => pass.drip(state, shard, shard_count, settings.now_ms),
+        }?;
+        let moved = pass.after.tokens_milli.checked_sub(state.tokens_milli);
+        if moved.is_none_or(|moved| moved.unsigned_abs() > FARTHEST_MOVE_MILLI) {
+            return Err(Error::overflow("the change of a balance"));
         }
+        Ok(pass)
     }
 
     fn quota(
@@ -462,6 +470,16 @@ impl Pass {
             (limit.opened, limit.reset) = (false, false);
         }
         self.valid_until_ms = self.limits.iter().filter_map(LimitPass::window_end_ms).min();
+    }
+
+    /// The pass taken back: the item as read, for a fast write that needs none.
+    pub(crate) fn unmade(mut self) -> Self {
+        for limit in self.limits.iter_mut().chain(&mut self.wcu) {
+            let Some(before) = limit.before.clone() else { continue };
+            limit.after = before;
+            (limit.opened, limit.reset) = (false, false);
+        }
+        self
     }
 
     /// Whether any balance is raised or set anew.

@@ -9,8 +9,9 @@ use crate::{
     limit::{Amount, Limit},
 };
 
-/// Limits one bucket may carry at most: what an expression of the table's can name.
-pub const MAX_LIMITS: usize = 20;
+/// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
+/// have room for.
+pub const MAX_LIMITS: usize = 12;
 
 /// A request to take tokens, all or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,0 +1,226 @@
+//! Ablations: one clause of the rules left out of every request, so that what breaks without it can
+//! be seen. The core that ships has no knobs; its requests are changed on their way to the table.
+
+use crate::store::{
+    Request, Value, Write,
+    expression::{Comparison, Condition, Operand},
+    request::{Change, Effect},
+};
+
+/// What is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "`Ablation::describe` says it")]
+pub enum Ablation {
+    #[default]
+    Nothing,
+    PropagationFloor,
+    PropagationGuard,
+    PropagationMark,
+    PropagationForce,
+    AppliedMarker,
+    Lock,
+    WindowPins,
+    CountPin,
+    StrictlyForward,
+    Create,
+    CandidateConditions,
+    CandidateRaise,
+    Move,
+    RaiseGuard,
+    DecreaseGuard,
+    FastGate,
+    FastValidUntil,
+    ValidUntilPin,
+}
+
+impl Ablation {
+    /// Every clause.
+    pub const ALL: [Self; 18] = [
+        Self::PropagationFloor,
+        Self::PropagationGuard,
+        Self::PropagationMark,
+        Self::PropagationForce,
+        Self::AppliedMarker,
+        Self::Lock,
+        Self::WindowPins,
+        Self::CountPin,
+        Self::StrictlyForward,
+        Self::Create,
+        Self::CandidateConditions,
+        Self::CandidateRaise,
+        Self::Move,
+        Self::RaiseGuard,
+        Self::DecreaseGuard,
+        Self::FastGate,
+        Self::FastValidUntil,
+        Self::ValidUntilPin,
+    ];
+
+    /// The rule and the clause.
+    #[must_use]
+    pub const fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Nothing => ("", "nothing"),
+            Self::PropagationFloor => {
+                ("R2", "propagate only over a window that had ended: `ws <= new - length`")
+            }
+            Self::PropagationGuard => ("R2", "propagate only to `wa` present or `rf < new`"),
+            Self::PropagationMark => ("R2, R4", "the snapshot `wtc`"),
+            Self::PropagationForce => ("R2", "propagation sets `vu = 0`"),
+            Self::AppliedMarker => ("R5", "the marker `wa`"),
+            Self::Lock => ("R5", "the lock `rf` as read"),
+            Self::WindowPins => ("R5", "`ws` and `wa` as read"),
+            Self::CountPin => ("R5", "a reset pins `shard_count <= S`"),
+            Self::StrictlyForward => ("R6", "`rf` strictly forward"),
+            Self::Create => ("R8", "a create finds no item"),
+            Self::CandidateConditions => ("R8", "candidates as read"),
+            Self::CandidateRaise => ("R8", "candidates are raised"),
+            Self::Move => ("R8", "the donor pays"),
+            Self::RaiseGuard => ("R10", "a raise finds `tk <=` as read"),
+            Self::DecreaseGuard => ("R10", "a decrease finds `tk >=` it"),
+            Self::FastGate => ("R11", "the fast write looks at the window itself"),
+            Self::FastValidUntil => ("R11", "the fast write looks at `vu`"),
+            Self::ValidUntilPin => ("R11", "a pass finds `vu` as read"),
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// Leaves the clause out of a request. `clock_ms` is the sender's.
+    pub fn apply(self, request: &mut Request, clock_ms: i64) {
+        if self == Self::Nothing {
+            return;
+        }
+        let creates = request.writes().iter().any(|write| matches!(write.effect, Effect::Put(_)));
+        for write in request.writes_mut() {
+            let kind = Kind::of(write, creates);
+            self.weaken(write, kind, clock_ms);
+        }
+    }
+
+    fn weaken(self, write: &mut Write, kind: Kind, clock_ms: i64) {
+        match (self, kind) {
+            (Self::PropagationFloor, Kind::Propagation) => {
+                drop_parts(write, |part| ends_with(part, &["_ws"]))
+            }
+            (Self::PropagationGuard, Kind::Propagation) => {
+                drop_parts(write, |part| ends_with(part, &["_wa", "rf"]))
+            }
+            (Self::PropagationMark, Kind::Propagation) => drop_changes(write, |name| name.ends_with("_wtc")),
+            (Self::PropagationForce, Kind::Propagation) => drop_changes(write, |name| name == "vu"),
+            (Self::AppliedMarker, _) => drop_changes(write, |name| name.ends_with("_wa")),
+            (Self::Lock, Kind::Pass) => drop_parts(write, |part| ends_with(part, &["rf"])),
+            (Self::WindowPins, Kind::Pass) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
+            (Self::CountPin, Kind::Pass) => drop_parts(write, |part| ends_with(part, &["shard_count"])),
+            (Self::StrictlyForward, Kind::Pass) => set(write, "rf", Value::Number(clock_ms.into())),
+            (Self::Create, Kind::Create) => write.condition = Condition::All(Vec::new()),
+            (Self::CandidateConditions, Kind::Candidate) => {
+                drop_parts(write, |part| {
+                    !ends_with(part, &["PK", "_tk"]) || matches!(part, Condition::Absent(_))
+                });
+            }
+            (Self::CandidateRaise, Kind::Candidate) => drop_changes(write, |name| name == "shard_count"),
+            (Self::Move, Kind::Candidate) => {
+                drop_changes(write, |name| name.ends_with("_tk"));
+                drop_parts(write, |part| ends_with(part, &["_tk"]));
+            }
+            (Self::RaiseGuard, Kind::Pass) => {
+                drop_parts(write, |part| is_token_bound(part, Comparison::AtMost))
+            }
+            (Self::DecreaseGuard, Kind::Pass) => {
+                drop_parts(write, |part| is_token_bound(part, Comparison::AtLeast))
+            }
+            (Self::FastGate, Kind::Fast) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
+            (Self::FastValidUntil, Kind::Fast) => drop_parts(write, |part| ends_with(part, &["vu"])),
+            (Self::ValidUntilPin, Kind::Pass) => drop_parts(write, |part| ends_with(part, &["vu"])),
+            _ => {}
+        }
+    }
+}
+
+/// What a write is for, told by what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Fast,
+    Pass,
+    Propagation,
+    Create,
+    Candidate,
+    Other,
+}
+
+impl Kind {
+    fn of(write: &Write, creates: bool) -> Self {
+        let changes = match &write.effect {
+            Effect::Put(_) => return Self::Create,
+            Effect::Check => return if creates { Self::Candidate } else { Self::Other },
+            Effect::Update(changes) => changes,
+        };
+        let changes_to = |suffix: &str| changes.iter().any(|change| change.name().ends_with(suffix));
+        if changes_to("_wtc") {
+            Self::Propagation
+        } else if changes.iter().any(|change| change.name() == "rf") {
+            Self::Pass
+        } else if creates {
+            Self::Candidate
+        } else if changes_to("b_wcu_tk") {
+            Self::Fast
+        } else {
+            Self::Other
+        }
+    }
+}
+
+fn drop_parts(write: &mut Write, unwanted: impl Fn(&Condition) -> bool) {
+    match &mut write.condition {
+        Condition::All(parts) => parts.retain(|part| !unwanted(part)),
+        single if unwanted(single) => *single = Condition::All(Vec::new()),
+        _ => {}
+    }
+}
+
+fn drop_changes(write: &mut Write, unwanted: impl Fn(&str) -> bool) {
+    match &mut write.effect {
+        Effect::Update(changes) => changes.retain(|change| !unwanted(change.name())),
+        Effect::Put(item) => item.retain(|name, _| !unwanted(name)),
+        Effect::Check => {}
+    }
+}
+
+fn set(write: &mut Write, wanted: &str, to: Value) {
+    let Effect::Update(changes) = &mut write.effect else { return };
+    for change in changes {
+        if let Change::Set(name, value) = change
+            && name == wanted
+        {
+            *value = to.clone();
+        }
+    }
+}
+
+/// Whether it speaks of an attribute that ends so.
+fn ends_with(part: &Condition, suffixes: &[&str]) -> bool {
+    part.attributes()
+        .iter()
+        .any(|name| suffixes.iter().any(|suffix| name == suffix || name.ends_with(suffix)))
+}
+
+fn is_token_bound(part: &Condition, wanted: Comparison) -> bool {
+    match part {
+        Condition::Compare(Operand::Attribute(name), comparison, _) => {
+            name.ends_with("_tk") && *comparison == wanted
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,288 @@
+//! The books of a world: who took what in which window, and the invariants they must satisfy.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use onewindow::{Decision, Outcome};
+
+use crate::{
+    setting::Setting,
+    store::{Item, Landed, Value},
+    world::{number, told},
+};
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// `I1` to `I10`.
+    pub invariant: &'static str,
+    /// How.
+    pub how: String,
+}
+
+impl Violation {
+    pub(crate) fn new(invariant: &'static str, how: String) -> Self {
+        Self { invariant, how }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.invariant, self.how)
+    }
+}
+
+/// Who wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// One of our clients, on its way to a decision.
+    Ours,
+    /// One of our clients, after it.
+    FollowUp,
+}
+
+/// What was taken in which window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ledger {
+    /// Millitokens, by the window's start.
+    taken: BTreeMap<i128, i128>,
+    /// Which shard was reset for which start (I2).
+    resets: BTreeSet<(String, i128)>,
+    /// The starts that were opened, and how often.
+    opened: BTreeMap<i128, u8>,
+    /// Whether anything went wrong that convergence does not promise to survive.
+    faulty: bool,
+}
+
+/// The quota on one item.
+struct Quota {
+    tokens: i128,
+    consumed: i128,
+    mark: Option<i128>,
+    start: Option<i128>,
+    marker: Option<i128>,
+    /// The start its balance reflects.
+    applied: Option<i128>,
+    refill: i128,
+}
+
+impl Quota {
+    fn of(item: &Item) -> Self {
+        let refill = match item.get("rf") {
+            Some(Value::Number(refill)) => *refill,
+            _ => 0,
+        };
+        let start = number(item, "ws");
+        let marker = number(item, "wa");
+        Self {
+            tokens: number(item, "tk").unwrap_or(0),
+            consumed: number(item, "tc").unwrap_or(0),
+            mark: number(item, "wtc"),
+            start,
+            marker,
+            applied: marker.or(start.filter(|start| *start <= refill)),
+            refill,
+        }
+    }
+
+    /// R3.
+    fn is_pending(&self) -> bool {
+        self.start.is_some_and(|start| self.applied.is_none_or(|applied| start > applied))
+    }
+}
+
+impl Ledger {
+    /// Empty books.
+    #[must_use]
+    pub fn new(setting: &Setting) -> Self {
+        let skewed = setting.skews_ms.iter().any(|skew| *skew != 0);
+        Self { faulty: skewed || setting.old_items, ..Self::default() }
+    }
+
+    /// Something went wrong.
+    pub(crate) fn fault(&mut self) {
+        self.faulty = true;
+    }
+
+    /// Books what one of ours wrote.
+    pub(crate) fn observe(
+        &mut self,
+        setting: &Setting,
+        actor: Actor,
+        landed: &[Landed],
+    ) -> Result<(), Violation> {
+        for write in landed.iter().filter(|write| write.key.1 == "#STATE") {
+            let Some(before) = &write.before else {
+                let after = Quota::of(&write.after);
+                let start = after.start.unwrap_or(0);
+                if after.refill == start {
+                    *self.opened.entry(start).or_default() += 1;
+                }
+                // Whoever joins while an opener tells the shards it knew of is not told.
+                self.faulty = true;
+                self.take(setting, start, after.consumed)?;
+                continue;
+            };
+            foreign_survives(before, &write.after)?;
+            self.update(setting, actor, &write.key.0, &Quota::of(before), &Quota::of(&write.after))?;
+        }
+        conserved(setting, landed)
+    }
+
+    fn update(
+        &mut self,
+        setting: &Setting,
+        actor: Actor,
+        shard: &str,
+        before: &Quota,
+        after: &Quota,
+    ) -> Result<(), Violation> {
+        if after.start < before.start || after.marker < before.marker {
+            return Err(Violation::new("I4", format!("a start went back on {shard}")));
+        }
+        if after.refill < before.refill {
+            return Err(Violation::new("I4", format!("rf went back on {shard}")));
+        }
+        if after.marker.is_some() && after.marker > after.start {
+            return Err(Violation::new("I5", format!("wa is later than ws on {shard}")));
+        }
+        if actor == Actor::FollowUp && after.tokens != before.tokens {
+            return Err(Violation::new("I7", format!("a follow-up moved tokens on {shard}")));
+        }
+        let taken = after.consumed - before.consumed;
+        if taken < 0 {
+            return Err(Violation::new("I4", format!("tc fell on {shard}")));
+        }
+        let reset = after.applied > before.applied && after.refill > before.refill;
+        if !reset {
+            return match before.applied {
+                Some(applied) if !before.is_pending() => self.take(setting, applied, taken),
+                _ => Ok(()),
+            };
+        }
+        let start = after.start.unwrap_or(0);
+        if !self.resets.insert((shard.into(), start)) {
+            return Err(Violation::new("I2", format!("{shard} was reset twice for one window")));
+        }
+        let mut charged = taken;
+        if before.start == after.start {
+            // A roll: what was spent since the propagation is charged, up to the share.
+            let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
+            let spent = before.mark.map_or(0, |mark| before.consumed - mark);
+            charged += spent.clamp(0, share);
+        } else {
+            *self.opened.entry(start).or_default() += 1;
+        }
+        self.take(setting, start, charged)
+    }
+
+    /// Books what an old writer wrote: what it spends of a pending shard is charged by the roll.
+    pub(crate) fn observe_old(&mut self, landed: &[Landed]) -> Result<(), Violation> {
+        for write in landed {
+            let Some(before) = &write.before else { continue };
+            let (before, after) = (Quota::of(before), Quota::of(&write.after));
+            if let Some(applied) = before.applied.filter(|_| !before.is_pending()) {
+                *self.taken.entry(applied).or_default() += after.consumed - before.consumed;
+            }
+        }
+        Ok(())
+    }
+
+    /// I1: starts less than one length apart count as one window.
+    fn take(&mut self, setting: &Setting, start: i128, milli: i128) -> Result<(), Violation> {
+        if milli == 0 {
+            return Ok(());
+        }
+        *self.taken.entry(start).or_default() += milli;
+        let length = i128::from(setting.length_ms());
+        for first in self.taken.keys() {
+            let sum: i128 = self.taken.range(*first..*first + length).map(|(_, milli)| milli).sum();
+            if sum > setting.capacity_milli() {
+                let at = i64::try_from(*first).unwrap_or(0);
+                return Err(Violation::new(
+                    "I1",
+                    format!(
+                        "{} of {} tokens in the window that began at {}",
+                        sum.div_euclid(1000),
+                        setting.capacity,
+                        told(at)
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// I8: an instant that is told lies ahead, and no further than one length.
+    pub(crate) fn check_instant(
+        &self,
+        setting: &Setting,
+        clock_ms: i64,
+        decision: &Decision,
+    ) -> Result<(), Violation> {
+        let bound = clock_ms + setting.length_ms();
+        let instants = decision.limits.iter().filter_map(|limit| limit.resets_at_ms);
+        for instant in instants.filter_map(|instant| i64::try_from(instant).ok()) {
+            if instant <= clock_ms || instant > bound {
+                return Err(Violation::new(
+                    "I8",
+                    format!("at {} the reset told is {}", told(clock_ms), told(instant)),
+                ));
+            }
+        }
+        match decision.outcome {
+            Outcome::Rejected { retry_after_ms: 0 } => {
+                Err(Violation::new("I8", "told to come back at once".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// I3: nothing went wrong, nobody is on the way, and no two openers met: one start everywhere.
+    pub(crate) fn check_convergence<'a>(
+        &self,
+        setting: &Setting,
+        items: impl Iterator<Item = &'a Item>,
+    ) -> Result<(), Violation> {
+        let opened: Vec<_> = self.opened.iter().collect();
+        let met = opened.iter().any(|(_, times)| **times > 1)
+            || opened.windows(2).any(|pair| pair[1].0 - pair[0].0 < i128::from(setting.length_ms()));
+        if self.faulty || met {
+            return Ok(());
+        }
+        let starts: BTreeSet<_> = items.map(|item| number(item, "ws")).collect();
+        if starts.len() > 1 {
+            return Err(Violation::new("I3", format!("shards rest at {} different starts", starts.len())));
+        }
+        Ok(())
+    }
+}
+
+/// I10.
+fn foreign_survives(before: &Item, after: &Item) -> Result<(), Violation> {
+    if before.get("foreign") == after.get("foreign") {
+        return Ok(());
+    }
+    Err(Violation::new("I10", "an attribute that is not ours changed".into()))
+}
+
+/// I6: a transaction that makes a shard mints its share or moves what a donor held; never both.
+fn conserved(setting: &Setting, landed: &[Landed]) -> Result<(), Violation> {
+    let Some(made) = landed.iter().find(|write| write.before.is_none()) else { return Ok(()) };
+    let made = Quota::of(&made.after);
+    let given = made.tokens + made.consumed;
+    let paid: i128 = landed
+        .iter()
+        .filter_map(|write| Some(Quota::of(write.before.as_ref()?).tokens - Quota::of(&write.after).tokens))
+        .sum();
+    let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
+    if paid == given || (paid == 0 && given <= share) {
+        return Ok(());
+    }
+    Err(Violation::new(
+        "I6",
+        format!("a shard was made with {given} millitokens, and {paid} were paid for it"),
+    ))
+}

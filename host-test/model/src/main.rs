@@ -1,0 +1,175 @@
+//! `onewindow-model`: explores, ablates, replays.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+use onewindow_model::{
+    ablation::Ablation,
+    explore::{self, Limits, Report},
+    setting::Setting,
+    settings, story,
+};
+
+/// Checks the rules of onewindow by exploring orders of events, on the code that ships.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Every order of events of the small worlds.
+    Exhaustive {
+        /// Only these worlds.
+        worlds: Vec<String>,
+        /// Seconds each world may take.
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+    },
+    /// Random orders of events of the large worlds.
+    Random {
+        /// Only these worlds.
+        worlds: Vec<String>,
+        /// Orders of each world.
+        #[arg(long, default_value_t = 20_000)]
+        orders: u64,
+        /// Tells one run from another.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Leaves out one clause of the rules after the other, and shows what breaks.
+    Ablate {
+        /// Only these clauses.
+        clauses: Vec<String>,
+        /// Random orders of each large world, where the small ones break nothing.
+        #[arg(long, default_value_t = 20_000)]
+        orders: u64,
+        /// Seconds each small world may take.
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+        /// Print the traces as well.
+        #[arg(long)]
+        stories: bool,
+    },
+    /// Tells what happens in a world: its name, the clause left out (or `nothing`), the events.
+    Replay {
+        /// The world.
+        world: String,
+        /// The clause.
+        clause: String,
+        /// The events.
+        events: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Options::parse().command {
+        Command::Exhaustive { worlds, seconds } => {
+            let limits = Limits { worlds: 40_000_000, time: Duration::from_secs(seconds) };
+            check(&chosen(settings::small(), &worlds), |setting| explore::exhaustive(setting, limits))
+        }
+        Command::Random { worlds, orders, seed } => {
+            let limits = Limits { worlds: orders, time: Duration::MAX };
+            check(&chosen(settings::large(), &worlds), |setting| explore::random(setting, seed, limits))
+        }
+        Command::Ablate { clauses, orders, seconds, stories } => ablate(&clauses, orders, seconds, stories),
+        Command::Replay { world, clause, events } => replay(&world, &clause, &events.join(" ")),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn chosen(all: Vec<Setting>, names: &[String]) -> Vec<Setting> {
+    all.into_iter()
+        .filter(|setting| names.is_empty() || names.iter().any(|name| name == setting.name))
+        .collect()
+}
+
+fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report) -> Result<bool, String> {
+    println!("{:<18} {:>12} {:>12} {:>6}  result", "world", "worlds", "events", "depth");
+    let mut holds = true;
+    for setting in settings {
+        let report = explore(setting);
+        let result = match (&report.counterexample, report.exhaustive) {
+            (Some(found), _) => found.violation.to_string(),
+            (None, true) => "every order; all invariants hold".into(),
+            (None, false) => "all invariants hold".into(),
+        };
+        println!(
+            "{:<18} {:>12} {:>12} {:>6}  {result}",
+            setting.name, report.worlds, report.events, report.depth
+        );
+        if let Some(found) = report.counterexample {
+            holds = false;
+            println!("\n{}", story::tell(setting, &explore::shrink(setting, found)));
+        }
+    }
+    Ok(holds)
+}
+
+fn ablate(clauses: &[String], orders: u64, seconds: u64, stories: bool) -> Result<bool, String> {
+    println!("{:<24} {:<8} {:<6} {:<18} trace", "clause left out", "rule", "breaks", "in the world");
+    for ablation in Ablation::ALL {
+        let name = ablation.name();
+        if !clauses.is_empty() && !clauses.contains(&name) {
+            continue;
+        }
+        let (rule, _) = ablation.describe();
+        let limits = Limits { worlds: 3_000_000, time: Duration::from_secs(seconds) };
+        let without = |setting: Setting| Setting { ablation, ..setting };
+        let small = settings::small().into_iter().map(without).filter_map(|setting| {
+            let found = explore::exhaustive(&setting, limits).counterexample?;
+            Some((explore::shrink(&setting, found), setting))
+        });
+        let large = settings::large().into_iter().map(without).filter_map(|setting| {
+            let limits = Limits { worlds: orders, time: Duration::MAX };
+            let found = explore::random(&setting, 1, limits).counterexample?;
+            Some((explore::shrink(&setting, found), setting))
+        });
+        // The shortest of the small worlds' traces; else the first of a large one's.
+        let shortest = small.min_by_key(|(found, _)| found.events.len());
+        match shortest.or_else(|| { large }.next()) {
+            None => println!("{name:<24} {rule:<8} nothing"),
+            Some((found, setting)) => {
+                let trace = story::encode(&found.events);
+                println!(
+                    "{name:<24} {rule:<8} {:<6} {:<18} {trace}",
+                    found.violation.invariant, setting.name
+                );
+                if stories {
+                    println!("\n{}", story::tell(&setting, &found));
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn replay(world: &str, clause: &str, events: &str) -> Result<bool, String> {
+    let setting = settings::named(world).ok_or_else(|| format!("{world:?} is no world"))?;
+    let ablation = Ablation::ALL
+        .into_iter()
+        .chain([Ablation::Nothing])
+        .find(|ablation| ablation.name() == clause)
+        .ok_or_else(|| format!("{clause:?} is no clause"))?;
+    let setting = Setting { ablation, ..setting };
+    let events = story::decode(events)?;
+    match explore::replay(&setting, &events) {
+        Some(found) => {
+            println!("{}", story::tell(&setting, &found));
+            Ok(false)
+        }
+        None => {
+            println!("{}  => breaks nothing", story::tell_events(&setting, &events));
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The settings that are explored. Small ones in every order; the others at random.
+
+use crate::{ablation::Ablation, setting::Setting, world::Budget};
+
+/// A quiet world of two shards, on which the others vary.
+fn base(name: &'static str) -> Setting {
+    Setting {
+        name,
+        shard_count: 2,
+        present: vec![0, 1],
+        old_items: false,
+        capacity: 2,
+        amount: 1,
+        length_seconds: 1,
+        began_ms: Some(1000),
+        instants_ms: vec![0, 1000],
+        skews_ms: vec![0, 0, 0],
+        requests: 1,
+        old_skews_ms: vec![],
+        wcu_milli: 1_000_000,
+        budget: Budget::default(),
+        ablation: Ablation::Nothing,
+    }
+}
+
+/// Worlds small enough for every order of events.
+#[must_use]
+pub fn small() -> Vec<Setting> {
+    vec![
+        // Three clients, two windows, two shards.
+        Setting { instants_ms: vec![0, 500, 1000], ..base("boundary") },
+        Setting { skews_ms: vec![0, 400, -400], instants_ms: vec![0, 600, 1000], ..base("skew") },
+        Setting { present: vec![0], instants_ms: vec![0, 1000], ..base("join") },
+        Setting {
+            present: vec![0],
+            began_ms: Some(500),
+            instants_ms: vec![0, 500, 1500],
+            ..base("join-live")
+        },
+        Setting {
+            present: vec![1],
+            began_ms: Some(500),
+            instants_ms: vec![0, 500],
+            ..base("shard-0-missing")
+        },
+        Setting { present: vec![], began_ms: None, ..base("first-use") },
+        Setting {
+            budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("lost-follow-ups")
+        },
+        Setting {
+            budget: Budget { replies: 1, deaths: 1, ..Budget::default() },
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("lost-replies")
+        },
+        Setting {
+            budget: Budget { old: 2, ..Budget::default() },
+            old_skews_ms: vec![-400, 0, 400],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("old-writers")
+        },
+        Setting {
+            old_items: true,
+            budget: Budget { old: 1, ..Budget::default() },
+            old_skews_ms: vec![-400, 400],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("old-items")
+        },
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            amount: 2,
+            wcu_milli: 1000,
+            began_ms: Some(500),
+            instants_ms: vec![0, 500],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("doubling")
+        },
+        Setting {
+            shard_count: 4,
+            present: vec![0, 1, 2, 3],
+            capacity: 4,
+            amount: 2,
+            skews_ms: vec![0, 0],
+            ..base("four-shards")
+        },
+        Setting {
+            shard_count: 4,
+            present: vec![0, 1],
+            capacity: 4,
+            began_ms: Some(500),
+            instants_ms: vec![0, 500],
+            skews_ms: vec![0, 0],
+            ..base("four-join")
+        },
+        Setting {
+            budget: Budget { expiries: 1, ..Budget::default() },
+            instants_ms: vec![0, 1000],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("expiry")
+        },
+        Setting {
+            capacity: 3,
+            amount: 2,
+            budget: Budget { stale: 1, ..Budget::default() },
+            ..base("gather")
+        },
+    ]
+}
+
+/// Larger worlds, with everything going wrong at once.
+#[must_use]
+pub fn large() -> Vec<Setting> {
+    let everything =
+        Budget { replies: 2, deaths: 1, follow_ups: 2, duplicates: 1, old: 0, stale: 1, expiries: 1 };
+    let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
+    let skews_ms = vec![0, 250, -250];
+    vec![
+        Setting {
+            instants_ms: instants_ms.clone(),
+            skews_ms: skews_ms.clone(),
+            requests: 4,
+            budget: everything,
+            ..base("storm-2")
+        },
+        Setting {
+            shard_count: 4,
+            present: vec![0, 2],
+            capacity: 8,
+            amount: 2,
+            began_ms: Some(500),
+            instants_ms: instants_ms.clone(),
+            skews_ms: skews_ms.clone(),
+            requests: 5,
+            budget: everything,
+            ..base("storm-4")
+        },
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 8,
+            wcu_milli: 2000,
+            began_ms: Some(500),
+            instants_ms: instants_ms.clone(),
+            skews_ms: skews_ms.clone(),
+            requests: 6,
+            budget: everything,
+            ..base("storm-doubling")
+        },
+        Setting {
+            capacity: 4,
+            instants_ms: instants_ms.clone(),
+            skews_ms: skews_ms.clone(),
+            requests: 5,
+            old_skews_ms: vec![-250, 0, 250],
+            budget: Budget { old: 4, ..everything },
+            ..base("storm-old")
+        },
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            old_items: true,
+            wcu_milli: 2000,
+            began_ms: Some(500),
+            instants_ms,
+            skews_ms,
+            requests: 5,
+            old_skews_ms: vec![-250, 250],
+            budget: Budget { old: 3, ..everything },
+            ..base("storm-old-items")
+        },
+    ]
+}
+
+/// The setting of that name.
+#[must_use]
+pub fn named(name: &str) -> Option<Setting> {
+    small().into_iter().chain(large()).find(|setting| setting.name == name)
+}
