@@ -322,7 +322,8 @@ impl Acquire {
         if !self.takes.iter().any(differs) {
             return;
         }
-        if let Ok(pass) = Pass::of(image, &self.settings()) {
+        // Nobody would tell the siblings of a window that is opened on the side.
+        if let Some(pass) = Pass::of(image, &self.settings()).ok().filter(|pass| pass.opened().is_empty()) {
             let write = pass.write(&self.request.subject, &Owner::default(), &[]);
             self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
         }
@@ -457,12 +458,7 @@ impl Acquire {
         }
     }
 
-    fn not_doubled(
-        &mut self,
-        from: u32,
-        marking: bool,
-        image: Option<&Attributes<'_>>,
-    ) -> Ended<Step> {
+    fn not_doubled(&mut self, from: u32, marking: bool, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image.map(Attributes::shard).transpose()? else {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);

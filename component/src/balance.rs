@@ -61,15 +61,11 @@ impl Rate {
             .checked_mul(self.period())
             .and_then(|product| product.checked_div(amount))
             .and_then(|wait| u64::try_from(wait).ok())
-            .unwrap_or(NEVER_MS)
+            .unwrap_or(u64::MAX)
             .saturating_add(1)
-            .min(NEVER_MS)
     }
 
     fn period(self) -> i128 {
         i128::from(self.period_ms.max(1))
     }
 }
-
-/// The longest wait that is ever told, ms: the longest window.
-const NEVER_MS: u64 = crate::limit::MAX_SECONDS * 1000;

@@ -76,9 +76,9 @@ pub(crate) fn write(
             clauses.push(vec![Term::absent(of(Field::ResetAfter))]);
         }
         let stamped = stamped(take, settings).into_iter();
-        clauses.extend(stamped.filter_map(|(field, value)| {
-            Some(vec![Term::compare(of(field), Test::Equal, value?)])
-        }));
+        clauses.extend(
+            stamped.filter_map(|(field, value)| Some(vec![Term::compare(of(field), Test::Equal, value?)])),
+        );
     }
     let wcu = |field| Attribute::Limit(Arc::from("wcu"), field);
     changes.push(Change::add(wcu(Field::Tokens), -WCU_MILLI));

@@ -62,7 +62,9 @@ impl Hint {
             let configured = request.limits.iter().find(|limit| limit.name == amount.limit);
             let remembered = self.blocked.iter().find(|blocked| blocked.status.name == amount.limit);
             let capacity = configured.map(|limit| limit.capacity);
-            capacity.or(remembered.map(|blocked| blocked.status.capacity)).is_none_or(|most| amount.tokens <= most)
+            capacity
+                .or(remembered.map(|blocked| blocked.status.capacity))
+                .is_none_or(|most| amount.tokens <= most)
         };
         if !request.consume.iter().all(fits) {
             // It never fits: nothing to wait for, as the machine will say (F17).

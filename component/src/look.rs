@@ -176,6 +176,13 @@ impl<'a> Look<'a> {
         self.slots.iter().any(|slot| slot.pass.is_waived(limit))
     }
 
+    /// What a limit may hold over all shards: shards that stand in different windows, or know
+    /// different counts, may seem to hold more.
+    fn most_milli(&self, limit: &str, state: &LimitState) -> i128 {
+        let topped_up = self.slots.iter().filter_map(|slot| slot.pass.limit(limit)?.after.topped_up_milli);
+        topped_up.fold(state.capacity_milli, i128::saturating_add)
+    }
+
     /// The latest live end of a quota's windows (R13), and its length, ms.
     pub(crate) fn live_end_ms(&self, limit: &str) -> Option<(i64, i64)> {
         self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).max()
@@ -197,7 +204,7 @@ impl<'a> Look<'a> {
         Some(LimitStatus {
             name: limit.into(),
             capacity: tokens(state.capacity_milli).unsigned_abs(),
-            available: tokens(self.total_milli(limit)),
+            available: tokens(self.total_milli(limit).min(self.most_milli(limit, state))),
             resets_at_ms: self
                 .live_end_ms(limit)
                 .map(|(end_ms, length_ms)| told_ms(end_ms, length_ms, self.settings.now_ms)),

@@ -1,0 +1,247 @@
+//! R9: nobody is turned away while another shard, or several together, could serve.
+
+use onewindow::{AcquireRequest, Amount, Outcome};
+
+use crate::kit::*;
+
+const START: i64 = NOW - 10_000;
+
+/// The look of a request that its drawn shard, 0 of 2, could not serve.
+fn looking(request: AcquireRequest, drawn: &Item) -> onewindow::Acquire {
+    let (machine, step) = after_refusal(request, Some(drawn));
+    let (keys, consistent) = asked(&only(step));
+    assert!(!consistent, "every write stays conditional, so this is enough");
+    assert!(keys.len() >= 2);
+    machine
+}
+
+#[test]
+fn r9_asks_every_shard_before_it_rejects() {
+    let items = [Item::shard(0, 2, 1000, START), Item::shard(1, 2, 2000, START)];
+    let mut machine = looking(drawn(4, 0, 2), &items[0]);
+    let decision = done(next(&mut machine, found(&items)));
+    assert_eq!(retry_after(&decision), 50_000);
+    assert_eq!(decision.limits[0].available, 3, "what is left over all shards");
+}
+
+#[test]
+fn r9_an_unsharded_bucket_is_rejected_off_the_image() {
+    let (_, step) = after_refusal(request(2), Some(&Item::live(1000)));
+    assert_eq!(retry_after(&done(step)), 50_000);
+}
+
+#[test]
+fn r9_the_fullest_shard_that_can_serve_alone() {
+    let items = [
+        Item::shard(0, 4, 0, START),
+        Item::shard(1, 4, 7000, START),
+        Item::shard(2, 4, 9000, START),
+        Item::shard(3, 4, 9000, START),
+    ];
+    let mut machine = looking(drawn(5, 0, 4), &items[0]);
+    let call = only(next(&mut machine, found(&items)));
+    assert_eq!((call.operation, &sent(&call)[0].pk), ("UpdateItem", &subject().bucket_pk(2)));
+    sent(&call)[0].assert_no_condition_on("rf = ");
+}
+
+#[test]
+fn r9_a_shard_that_can_serve_after_its_own_pass() {
+    let ended = Item::shard(1, 2, 0, NOW - LENGTH);
+    let items = [Item::shard(0, 2, 0, START), ended];
+    let mut machine = looking(drawn(50, 0, 2), &items[0]);
+    let call = only(next(&mut machine, found(&items)));
+    sent(&call)[0].assert_condition(&format!("rf = {}", NOW - 1000));
+    sent(&call)[0].assert_change(&format!("SET b_q_ws = {NOW}"));
+}
+
+#[test]
+fn r9_a_missing_slot_counts_with_what_it_would_be_given() {
+    let mut machine = looking(drawn(30, 0, 2), &Item::shard(0, 2, 0, START));
+    let call = only(next(&mut machine, found(&[Item::shard(0, 2, 0, START)])));
+    let writes = sent(&call);
+    assert_eq!((writes[0].kind.as_str(), &writes[0].pk), ("Put", &subject().bucket_pk(1)));
+    writes[0].assert_stores("b_q_tk = 20000");
+}
+
+#[test]
+fn r9_a_slot_that_a_donor_would_fund_counts_once() {
+    // Shard 0 holds everything there is; making shard 1 would only move some of it.
+    let donor = Item::shard(0, 2, 30_000, START).num("b_q_gc", 1);
+    let mut machine = looking(drawn(40, 0, 2), &donor);
+    let decision = done(next(&mut machine, found(&[donor])));
+    assert_eq!(retry_after(&decision), 50_000);
+    assert_eq!(decision.limits[0].available, 30);
+}
+
+#[test]
+fn r9_gathers_from_the_fullest_and_as_few_as_serve() {
+    let items = [
+        Item::shard(0, 4, 1000, START),
+        Item::shard(1, 4, 6000, START),
+        Item::shard(2, 4, 4000, START),
+        Item::shard(3, 4, 2000, START),
+    ];
+    let mut machine = looking(drawn(9, 0, 4), &items[0]);
+    let call = only(next(&mut machine, found(&items)));
+    let writes = sent(&call);
+    assert_eq!(
+        writes.iter().map(|write| &write.pk).collect::<Vec<_>>(),
+        [&subject().bucket_pk(1), &subject().bucket_pk(2)]
+    );
+    writes[0].assert_change("ADD b_q_tk -6000");
+    writes[1].assert_change("ADD b_q_tk -3000");
+    for write in &writes {
+        write.assert_condition(&format!("b_q_ws > {}", NOW - LENGTH));
+        write.assert_condition("b_wcu_tk >= 1000");
+    }
+    writes[1].assert_condition(&format!("(b_q_tk >= 3000 OR b_q_soft > {NOW} OR bypass > {NOW})"));
+    let decision = done(next(&mut machine, committed()));
+    assert!(decision.outcome.is_admitted());
+}
+
+#[test]
+fn r9_a_gathering_that_lost_looks_again_and_gives_up_in_the_end() {
+    let items = [Item::shard(0, 2, 3000, START), Item::shard(1, 2, 3000, START)];
+    let mut machine = looking(drawn(5, 0, 2), &items[0]);
+    for _ in 0..10 {
+        only(next(&mut machine, found(&items)));
+        let lost = cancelled(&[("ConditionalCheckFailed", Some(&items[0])), ("None", None)]);
+        if let onewindow::Step::Done(decision) = next(&mut machine, lost) {
+            assert_eq!(decision.outcome, Outcome::Contended { retry_after_ms: 100 });
+            return;
+        }
+    }
+    panic!("it never gives up");
+}
+
+#[test]
+fn r9_a_share_and_one_more_is_gathered_off_fresh_shards() {
+    // F17: nothing used, four shares of 25: 26 and 100 both fit.
+    let items = [0, 1, 2, 3].map(|shard| Item::shard(shard, 4, 25_000, START));
+    for (tokens, shards) in [(26, 2), (100, 4)] {
+        let mut machine = looking(drawn(tokens, 0, 4), &items[0]);
+        assert_eq!(sent(&only(next(&mut machine, found(&items)))).len(), shards);
+    }
+}
+
+#[test]
+fn r9_the_whole_capacity_of_an_entity_whose_window_is_over() {
+    // Two ended shards and a slot that is missing: each opens, all in one transaction.
+    let items = [0, 1, 3].map(|shard| Item::shard(shard, 4, 0, NOW - LENGTH));
+    let mut machine = looking(drawn(100, 0, 4), &items[0]);
+    let call = only(next(&mut machine, found(&items)));
+    let writes = sent(&call);
+    for write in writes.iter().filter(|write| write.kind == "Update") {
+        write.assert_change(&format!("SET b_q_ws = {NOW}"));
+    }
+    assert_eq!(writes.iter().filter(|write| write.kind == "Update").count(), 3);
+    let made = writes.iter().find(|write| write.kind == "Put").expect("slot 2 is made");
+    made.assert_stores(&format!("b_q_ws = {NOW}"));
+    let mut keys: Vec<_> = writes.iter().map(|write| &write.pk).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), writes.len(), "no item twice");
+    let decision = done(next(&mut machine, committed()));
+    assert!(decision.outcome.is_admitted());
+}
+
+#[test]
+fn r9_f23_a_limit_that_no_shard_has_yet_is_gathered_too() {
+    // `q` was added to the configuration of an entity of two shards: 60 of 100 must be served.
+    let bare = [0, 1].map(|shard| Item::bare(shard).num("shard_count", 2).with_drip(0));
+    let (mut machine, step) = after_refusal(drawn(60, 1, 2), Some(&bare[1]));
+    only(step);
+    let look = only(next(&mut machine, found(&bare)));
+    assert_eq!(asked(&look).0.len(), 2);
+    let writes = sent(&only(next(&mut machine, found(&bare))));
+    assert_eq!(writes.len(), 2);
+    writes[0].assert_change("SET b_q_tk = 0");
+    writes[1].assert_change("SET b_q_tk = 40000");
+    let decision = done(next(&mut machine, committed()));
+    assert!(decision.outcome.is_admitted());
+}
+
+#[test]
+fn r9_f23_a_shard_that_lacks_the_limit_serves_it_too() {
+    // Shard 0 was seeded and is spent; shard 1 was never asked for `q`.
+    let items = [Item::shard(0, 2, 0, START), Item::bare(1).num("shard_count", 2).with_drip(0)];
+    let mut machine = looking(drawn(30, 0, 2), &items[0]);
+    let writes = sent(&only(next(&mut machine, found(&items))));
+    assert_eq!(writes[0].pk, subject().bucket_pk(1));
+    writes[0].assert_change(&format!("SET b_q_ws = {START}"));
+    writes[0].assert_change("SET b_q_tk = 20000");
+}
+
+#[test]
+fn r9_more_than_everything_together_never_fits_only_if_it_never_fits() {
+    // With every window over, two floored shares of 99.999 are what there ever is.
+    let items = [0, 1].map(|shard| Item::shard(shard, 2, 0, NOW - LENGTH).num("b_q_cp", 99_999));
+    let mut machine = looking(drawn(100, 0, 2), &items[0]);
+    let decision = done(next(&mut machine, found(&items)));
+    assert_eq!(decision.outcome, Outcome::NeverFits { limit: "q".into() });
+}
+
+#[test]
+fn r9_tokens_that_only_a_move_can_free_are_moved_first() {
+    // 40 of `d` are there: 30 here, 30 on a slot that is not made yet because nobody drew it.
+    let mut both = drawn(1, 0, 2);
+    both.limits.push(drip());
+    both.consume.push(Amount::new("d", 40));
+    let donor = Item::shard(0, 2, 30_000, START).num("b_q_gc", 1).with_drip(30_000).num("rf", NOW);
+    let mut machine = looking(both, &donor);
+    let writes = sent(&only(next(&mut machine, found(std::slice::from_ref(&donor)))));
+    writes[0].assert_stores("b_q_tk = 30000");
+    writes[0].assert_stores("b_d_tk = 30000");
+    let look = only(next(&mut machine, committed()));
+    assert_eq!(look.operation, "BatchGetItem");
+    let made = Item::shard(1, 2, 30_000, START).with_drip(30_000).num("rf", NOW);
+    let writes = sent(&only(next(&mut machine, found(&[donor.num("b_q_tk", 0), made]))));
+    assert_eq!(writes.len(), 2);
+    assert!(done(next(&mut machine, committed())).outcome.is_admitted());
+}
+
+#[test]
+fn r9_a_gathered_lease_carries_the_marker_as_it_stands_on_each_item() {
+    // Items older than the marker are served by fast writes, which stamp none.
+    let items = [0, 1].map(|shard| Item::shard(shard, 2, 3000, START).without("b_q_wa"));
+    let mut machine = looking(drawn(5, 0, 2), &items[0]);
+    only(next(&mut machine, found(&items)));
+    let decision = done(next(&mut machine, committed()));
+    let Outcome::Admitted(lease) = decision.outcome else { panic!("{:?}", decision.outcome) };
+    assert!(!lease.encode().contains("\"a\":"), "{}", lease.encode());
+}
+
+#[test]
+fn r9_shards_that_disagree_on_their_number_are_all_asked() {
+    let items = [Item::shard(0, 2, 0, START), Item::shard(1, 4, 0, START)];
+    let mut machine = looking(drawn(5, 0, 2), &items[0]);
+    let (keys, _) = asked(&only(next(&mut machine, found(&items))));
+    assert_eq!(keys.len(), 4);
+}
+
+#[test]
+fn r9_a_look_that_was_cut_short_is_made_again() {
+    let items = [Item::shard(0, 2, 0, START), Item::shard(1, 2, 9000, START)];
+    let mut machine = looking(drawn(5, 0, 2), &items[0]);
+    let again = only(next(&mut machine, found_some(&items[..1])));
+    assert_eq!(asked(&again).0.len(), 2);
+    let call = only(next(&mut machine, found(&items)));
+    assert_eq!(sent(&call)[0].pk, subject().bucket_pk(1));
+}
+
+#[test]
+fn r9_two_limits_are_gathered_each_from_where_it_is() {
+    let mut both = drawn(30, 0, 2);
+    both.limits.push(drip());
+    both.consume.push(Amount::new("d", 30));
+    let items = [
+        Item::shard(0, 2, 40_000, START).with_drip(0).num("rf", NOW),
+        Item::shard(1, 2, 0, START).with_drip(30_000).num("rf", NOW),
+    ];
+    let mut machine = looking(both, &items[0]);
+    let writes = sent(&only(next(&mut machine, found(&items))));
+    writes[0].assert_change("ADD b_q_tk -30000");
+    writes[0].assert_no_change_of("b_d_tk");
+    writes[1].assert_change("ADD b_d_tk -30000");
+    writes[1].assert_no_change_of("b_q_tk");
+}
