@@ -346,7 +346,7 @@ fn shards() -> impl Strategy<Value = Vec<Shard>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_acquire_comes_to_an_end(request in requests(), script in vec((clock(), answer()), 1..12)) {
