@@ -212,6 +212,7 @@ fn r11_a_drip_has_no_window_to_gate() {
     let write = &sent(&call)[0];
     write.assert_condition(&format!("(b_d_tk >= 2000 OR b_d_soft > {NOW} OR bypass > {NOW})"));
     write.assert_condition("attribute_exists(b_d_tk)");
+    write.assert_condition("attribute_not_exists(b_d_rsa)"); // an old configuration may not know better
     write.assert_no_condition_on("b_d_w");
 }
 
@@ -412,6 +413,19 @@ fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
     let pass = Pass::of(&Item::live(40_000).read(), &settings).unwrap();
     assert_eq!(pass.limit("q").unwrap().after.tokens_milli, 90_000);
+}
+
+#[test]
+fn r15_a_raise_is_added_by_the_share_and_a_cut_taken_by_the_grant() {
+    // Shard 0 of four was granted everything, and has given some of it to slots made since.
+    let donor = Item::shard(0, 4, 40_000, NOW - 10_000).num("b_q_gc", 1);
+    let with = |capacity| {
+        let limits = [Limit::session("q", capacity, 60)];
+        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        Pass::of(&donor.read(), &settings).unwrap().limit("q").unwrap().after.tokens_milli
+    };
+    assert_eq!(with(180), 60_000, "a quarter of the 80 more: the others add their own");
+    assert_eq!(with(80), 20_000, "all of the 20 less: the slots that are not made yet hold none");
 }
 
 /// A host that still thinks the quota is a token bucket.

@@ -36,7 +36,7 @@ fn r14_the_told_wait_is_long_enough() {
 
 #[test]
 fn r14_extremes_end_in_the_longest_wait_there_is() {
-    let longest = onewindow::MAX_SECONDS * 1000;
+    let longest = u64::MAX;
     assert_eq!(rate(0, 1000).retry_after_ms(1, 1), longest);
     assert_eq!(rate(1, i64::MAX).retry_after_ms(i128::MAX, 32), longest);
     assert_eq!(rate(1000, 0).retry_after_ms(1000, 1), 2, "a period below 1 counts as 1");
