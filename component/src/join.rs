@@ -171,7 +171,8 @@ fn seed(
 }
 
 /// The entity's live window (R7): shard 0's; where the shards disagree, the latest live start.
-fn joined_start_ms(limit: &str, siblings: &[Shard], length_ms: i64, now_ms: i64) -> Option<i64> {
+#[must_use]
+pub fn joined_start_ms(limit: &str, siblings: &[Shard], length_ms: i64, now_ms: i64) -> Option<i64> {
     siblings
         .iter()
         .filter_map(|sibling| {
@@ -181,7 +182,9 @@ fn joined_start_ms(limit: &str, siblings: &[Shard], length_ms: i64, now_ms: i64)
         .max()
 }
 
-fn as_sibling(shard: &Shard, limit: &str, start_ms: i64, length_ms: i64) -> Option<Sibling> {
+/// A sibling as a grant of the window that begins at `start_ms` sees it; none: it lacks the quota.
+#[must_use]
+pub fn as_sibling(shard: &Shard, limit: &str, start_ms: i64, length_ms: i64) -> Option<Sibling> {
     let state = shard.limit(limit)?;
     let unmarked = state.window_start_ms.filter(|_| state.is_applied(shard.last_refill_ms));
     let applied_ms = state.window_applied_ms.or(unmarked);

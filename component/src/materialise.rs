@@ -257,18 +257,6 @@ impl LimitPass {
     pub fn rate(&self) -> Rate {
         Rate { amount_milli: self.after.refill_amount_milli, period_ms: self.after.refill_period_ms }
     }
-
-    /// Seconds until it is full again, from nothing.
-    fn recovery_seconds(&self) -> i64 {
-        match self.length_ms {
-            Some(length_ms) => length_ms.div_euclid(1000),
-            None => fill_seconds(
-                self.after.capacity_milli,
-                self.after.refill_amount_milli,
-                self.after.refill_period_ms,
-            ),
-        }
-    }
 }
 
 /// How a live balance moves when an operator changes a quota's capacity, so that what was already
@@ -319,26 +307,32 @@ fn fresh_wcu() -> LimitState {
     }
 }
 
-/// Seconds a token bucket takes to fill.
-fn fill_seconds(capacity_milli: i128, amount_milli: i128, period_ms: i64) -> i64 {
-    capacity_milli
-        .checked_mul(period_ms.into())
-        .and_then(|product| product.checked_div(amount_milli.max(1)))
+/// `multiplier` times what a limit takes to be full again from nothing, seconds: a window's length,
+/// a drip's time to fill.
+fn recovery_seconds(state: &LimitState, multiplier: i64) -> i64 {
+    if let Some(length_seconds) = state.reset_after_seconds {
+        return length_seconds.saturating_mul(multiplier);
+    }
+    state
+        .capacity_milli
+        .checked_mul(state.refill_period_ms.into())
+        .and_then(|product| product.checked_mul(multiplier.into()))
+        .and_then(|product| product.checked_div(state.refill_amount_milli.max(1)))
         .and_then(|ms| i64::try_from(ms.div_euclid(1000)).ok())
         .unwrap_or(i64::MAX)
 }
 
-/// How long an item outlives `now`: seven times its slowest recovery, seconds.
+/// How long an item outlives its last use, seconds: `multiplier` times its slowest recovery.
+fn lifetime<'a>(limits: impl Iterator<Item = &'a LimitState>, multiplier: i64) -> i64 {
+    limits.map(|state| recovery_seconds(state, multiplier)).max().unwrap_or(0)
+}
+
+/// How long an item of these limits outlives its last use, seconds: `multiplier` times its slowest
+/// recovery (section 8). Items are written with a multiplier of 7.
 #[must_use]
-pub fn slowest_recovery_seconds(limits: &[Limit]) -> i64 {
-    let recovery = |limit: &Limit| match limit.recovery {
-        Recovery::Session { length_seconds } => i64::try_from(length_seconds).unwrap_or(i64::MAX),
-        Recovery::Drip { .. } => {
-            let state = state_of(limit);
-            fill_seconds(state.capacity_milli, state.refill_amount_milli, state.refill_period_ms)
-        }
-    };
-    limits.iter().map(recovery).max().unwrap_or(0)
+pub fn lifetime_seconds(limits: &[Limit], multiplier: i64) -> i64 {
+    let states: Vec<LimitState> = limits.iter().map(state_of).collect();
+    lifetime(states.iter(), multiplier)
 }
 
 /// Refuses an item whose balances a calendar moves, which we cannot evaluate (section 7).
@@ -393,10 +387,10 @@ impl Pass {
         // R6: strictly forward, or the lock would not change under a clock that runs behind.
         let last_refill_ms =
             starts.chain(stored_rf.map(|rf| rf.saturating_add(1))).fold(settings.now_ms, i64::max);
-        let slowest = limits.iter().map(LimitPass::recovery_seconds).max().unwrap_or(0);
+        let lifetime = lifetime(limits.iter().map(|limit| &limit.after), TTL_MULTIPLIER);
         let ttl_seconds = (!settings.permanent).then(|| {
             let now_seconds = settings.now_ms.div_euclid(1000);
-            now_seconds.saturating_add(slowest.saturating_mul(TTL_MULTIPLIER)).min(FARTHEST_TTL_SECONDS)
+            now_seconds.saturating_add(lifetime).min(FARTHEST_TTL_SECONDS)
         });
         Ok(Self {
             id,

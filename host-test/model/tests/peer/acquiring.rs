@@ -1,0 +1,1 @@
+//! Whole acquires, on the model's table.
