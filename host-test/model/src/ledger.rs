@@ -48,6 +48,8 @@ pub enum Actor {
 pub struct Ledger {
     /// Millitokens, by the window's start.
     taken: BTreeMap<i128, i128>,
+    /// Spent of shards while their reset is pending, millitokens: by ours, and by old writers.
+    pending: BTreeMap<String, (i128, i128)>,
     /// Which shard was reset for which start (I2).
     resets: BTreeSet<(String, i128)>,
     /// The starts that were opened, and how often.
@@ -60,7 +62,6 @@ pub struct Ledger {
 struct Quota {
     tokens: i128,
     consumed: i128,
-    mark: Option<i128>,
     start: Option<i128>,
     marker: Option<i128>,
     /// The start its balance reflects.
@@ -79,7 +80,6 @@ impl Quota {
         Self {
             tokens: number(item, "tk").unwrap_or(0),
             consumed: number(item, "tc").unwrap_or(0),
-            mark: number(item, "wtc"),
             start,
             marker,
             applied: marker.or(start.filter(|start| *start <= refill)),
@@ -99,6 +99,11 @@ impl Ledger {
     pub fn new(setting: &Setting) -> Self {
         let skewed = setting.skews_ms.iter().any(|skew| *skew != 0);
         Self { faulty: skewed || setting.old_items, ..Self::default() }
+    }
+
+    /// A shard is gone, and with it what was spent of its pending reset.
+    pub(crate) fn forget(&mut self, shard: &str) {
+        self.pending.remove(shard);
     }
 
     /// Something went wrong.
@@ -156,22 +161,30 @@ impl Ledger {
             return Err(Violation::new("I4", format!("tc fell on {shard}")));
         }
         let reset = after.applied > before.applied && after.refill > before.refill;
+        if after.start != before.start {
+            // What was spent of the reset that is now overtaken was of the window before.
+            self.pending.remove(shard);
+        }
         if !reset {
             return match before.applied {
                 Some(applied) if !before.is_pending() => self.take(setting, applied, taken),
-                _ => Ok(()),
+                _ => {
+                    self.pending.entry(shard.into()).or_default().0 += taken;
+                    Ok(())
+                }
             };
         }
+        let (ours, old) = self.pending.remove(shard).unwrap_or_default();
         let start = after.start.unwrap_or(0);
         if !self.resets.insert((shard.into(), start)) {
             return Err(Violation::new("I2", format!("{shard} was reset twice for one window")));
         }
         let mut charged = taken;
         if before.start == after.start {
-            // A roll: what was spent since the propagation is charged, up to the share.
+            // A roll: what was spent since the propagation is charged; an old writer's excess over
+            // the share stands (I1's exception).
             let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
-            let spent = before.mark.map_or(0, |mark| before.consumed - mark);
-            charged += spent.clamp(0, share);
+            charged += ours + old.clamp(0, share);
         } else {
             *self.opened.entry(start).or_default() += 1;
         }
@@ -183,8 +196,11 @@ impl Ledger {
         for write in landed {
             let Some(before) = &write.before else { continue };
             let (before, after) = (Quota::of(before), Quota::of(&write.after));
-            if let Some(applied) = before.applied.filter(|_| !before.is_pending()) {
-                *self.taken.entry(applied).or_default() += after.consumed - before.consumed;
+            let taken = after.consumed - before.consumed;
+            if before.is_pending() {
+                self.pending.entry(write.key.0.clone()).or_default().1 += taken;
+            } else if let Some(applied) = before.applied {
+                *self.taken.entry(applied).or_default() += taken;
             }
         }
         Ok(())

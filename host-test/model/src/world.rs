@@ -190,13 +190,7 @@ impl World {
                 events.push(Event::OldFast(shard));
                 events.extend(setting.old_skews_ms.iter().map(|skew_ms| Event::OldPass(shard, *skew_ms)));
             }
-            let ttl = match item.get("ttl") {
-                Some(Value::Number(ttl)) => Some(*ttl),
-                _ => None,
-            };
-            if self.budget.expiries > 0
-                && ttl.is_some_and(|ttl| ttl * 1000 <= i128::from(self.now_ms(setting)))
-            {
+            if self.budget.expiries > 0 && has_expired(item, self.now_ms(setting)) {
                 events.push(Event::Expire(shard));
             }
         }
@@ -267,11 +261,14 @@ impl World {
             Event::OldFast(shard) => self.old_write(shard, None),
             Event::OldPass(shard, skew_ms) => self.old_write(shard, Some(now_ms + i64::from(skew_ms))),
             Event::Expire(shard) => {
-                if self.store.get(&shard_key(shard)).is_none() || !spend(&mut self.budget.expiries) {
+                let key = shard_key(shard);
+                let expired = self.store.get(&key).is_some_and(|item| has_expired(item, now_ms));
+                if !expired || !spend(&mut self.budget.expiries) {
                     return Ok(None);
                 }
                 self.ledger.fault();
-                self.store.remove(&shard_key(shard));
+                self.ledger.forget(&key.0);
+                self.store.remove(&key);
                 Ok(Some(Account::said("the item is gone".into())))
             }
         }
@@ -476,6 +473,11 @@ pub fn number(item: &Item, field: &str) -> Option<i128> {
         Some(Value::Number(number)) => Some(*number),
         _ => None,
     }
+}
+
+/// Whether the table may drop it.
+fn has_expired(item: &Item, now_ms: i64) -> bool {
+    matches!(item.get("ttl"), Some(Value::Number(ttl)) if ttl * 1000 <= i128::from(now_ms))
 }
 
 /// An instant for a person: ms since the world began.
