@@ -21,7 +21,7 @@ fn main() {
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&fs::read(&module).expect("the module was just built"))
-        .and_then(|mut encoder| encoder.encode())
+        .and_then(|encoder| encoder.encode())
         .unwrap_or_else(|error| panic!("{} does not make a component: {error:#}", module.display()));
     let path = out.join("onewindow.wasm");
     fs::write(&path, component).expect("OUT_DIR is writable");

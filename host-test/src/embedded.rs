@@ -1,6 +1,6 @@
 //! A DynamoDB inside this process, on loopback: for demonstrations, tests and small deployments.
 
-use std::{io, net::SocketAddr, path::Path};
+use std::{io, net::SocketAddr, path::Path, time::Duration};
 
 use dynoxide::{Database, server};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -9,6 +9,9 @@ use crate::dynamo::{ClientConfig, Credentials};
 
 /// The region that requests to the embedded engine are signed for; it accepts any.
 const REGION: &str = "us-east-1";
+
+/// How long a busy machine may take for one request.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A DynamoDB engine that listens on a free port of 127.0.0.1 as long as this value lives.
 #[derive(Debug)]
@@ -86,7 +89,12 @@ impl Embedded {
     /// The configuration of a client for it.
     #[must_use]
     pub fn client_config(&self) -> ClientConfig {
-        ClientConfig::new(self.endpoint(), REGION, Credentials::unchecked())
+        ClientConfig {
+            // On loopback nothing gets lost; a reply that is late is only late.
+            connect_timeout: PATIENCE,
+            attempt_timeout: PATIENCE,
+            ..ClientConfig::new(self.endpoint(), REGION, Credentials::unchecked())
+        }
     }
 
     /// Stops listening, lets requests under way finish, and closes the database.

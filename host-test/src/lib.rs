@@ -25,7 +25,7 @@
 //! let client = Client::new(database.client_config())?;
 //! table::create(&client, "limits", false, std::time::Duration::from_secs(30)).await?;
 //!
-//! let limiter = Limiter::new(Engine::native(), client, LimiterOptions::default());
+//! let limiter = Limiter::new(Engine::component()?, client, LimiterOptions::default());
 //! let request = AcquireRequest {
 //!     subject: Subject::new("limits", "default", "user-1", "gpt-4"),
 //!     consume: vec![Amount::new("session", 1)],
@@ -56,4 +56,4 @@ pub use dynamo::{Client, ClientConfig, Cost, Credentials};
 pub use embedded::Embedded;
 pub use engine::Engine;
 pub use limiter::{Answer, Limiter, LimiterOptions, OnUnavailable};
-pub use onewindow::{AcquireRequest, Amount, Lease, Limit, Outcome, Subject};
+pub use onewindow::{AcquireRequest, Amount, Lease, Limit, Outcome, PreviewOutcome, Subject};

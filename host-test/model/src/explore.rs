@@ -91,7 +91,7 @@ pub fn exhaustive(setting: &Setting, limits: Limits) -> Report {
                 }
             }
         }
-        let out_of_time = report.events % 4096 == 0 && began.elapsed() > limits.time;
+        let out_of_time = report.events.is_multiple_of(4096) && began.elapsed() > limits.time;
         if out_of_time || u64::try_from(seen.len()).unwrap_or(u64::MAX) >= limits.worlds {
             report.exhaustive = false;
             break;

@@ -6,6 +6,9 @@ use tokio::time::Instant;
 
 use super::ClientConfig;
 
+/// No attempt is worth beginning with less time than this.
+const SHORTEST_ATTEMPT: Duration = Duration::from_millis(5);
+
 pub(super) struct Backoff {
     /// The next wait is drawn from zero to this.
     ceiling: Duration,
@@ -17,11 +20,11 @@ impl Backoff {
         Self { ceiling: config.first_backoff, longest: config.longest_backoff }
     }
 
-    /// The next wait; none where it would reach the deadline.
+    /// The next wait; none where it would leave no time for another attempt.
     pub(super) fn next(&mut self, deadline: Instant) -> Option<Duration> {
         let wait = self.ceiling.mul_f64(fastrand::f64());
         self.ceiling = self.ceiling.saturating_mul(2).min(self.longest);
-        (Instant::now() + wait < deadline).then_some(wait)
+        (Instant::now() + wait + SHORTEST_ATTEMPT < deadline).then_some(wait)
     }
 }
 

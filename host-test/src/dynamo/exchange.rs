@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    fmt::Write,
     time::{Duration, SystemTime},
 };
 
@@ -81,7 +80,7 @@ impl Exchange {
     }
 
     async fn exchange(&self, call: &Call) -> Result<Received, String> {
-        let response = self.http.execute(self.request(call)?).await.map_err(|error| chain(&error))?;
+        let response = self.http.execute(self.request(call)?).await.map_err(|error| reason(&error))?;
         let offset_ms =
             response.headers().get(DATE).and_then(|date| sign::offset_ms(date, SystemTime::now()));
         let status = response.status().as_u16();
@@ -108,7 +107,7 @@ impl Exchange {
     /// The body, up to the limit.
     async fn body(&self, mut response: Response) -> Result<String, String> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| chain(&error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))? {
             let room = self.reply_limit_bytes - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
@@ -156,15 +155,20 @@ fn header_value(text: &str) -> Result<HeaderValue, String> {
     HeaderValue::from_str(text).map_err(|_| format!("{text:?} cannot stand in a header"))
 }
 
-/// An error with its causes: reqwest's own sentence hides what happened.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
+/// What happened, in a few words: reqwest's own sentence hides it behind the URL.
+fn reason(error: &reqwest::Error) -> String {
+    let did = if error.is_connect() {
+        "cannot connect"
+    } else if error.is_timeout() {
+        "too slow"
+    } else {
+        "the connection broke"
+    };
+    let mut root: &dyn Error = error;
+    while let Some(cause) = root.source() {
+        root = cause;
     }
-    text
+    format!("{did}: {root}")
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use futures::future::BoxFuture;
 use onewindow::{Call, Reply};
 
 /// What becomes of a request that is about to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Before {
     /// It is sent.
     #[default]
     Send,
-    /// It never arrives.
-    Lose,
+    /// It never arrives; this is what the client sees instead of a reply.
+    Answer(Reply),
 }
 
 /// Sees every request and every reply, resends too. Both methods may wait, which delays them.

@@ -1,7 +1,10 @@
 //! Who decides: the core linked into this program, or the component in wasmtime. Both give
 //! machines with one face, in the terms of the crate [`onewindow`].
 
+pub mod component;
 mod native;
+
+pub use component::{Component, ComponentError, ComponentOptions};
 
 use onewindow::{
     AcquireRequest, Amount, Decision, Hint, Limit, PreviewOutcome, Reply, Settlement, Step, Subject,
@@ -23,16 +26,32 @@ pub struct Looked {
     pub hint: Hint,
 }
 
-/// Who decides.
-#[derive(Clone, Debug, Default)]
+/// Who decides. Cheap to clone.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Engine {
+    /// The core as a WebAssembly component.
+    Component(Component),
     /// The core as a Rust library.
-    #[default]
     Native,
 }
 
+/// Room for one request under way.
+#[derive(Debug)]
+#[must_use = "it is given back when it is dropped"]
+pub struct Slot {
+    _permit: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
 impl Engine {
+    /// The component that was built with this crate, run as by [`ComponentOptions::default`].
+    ///
+    /// # Errors
+    /// Where this machine cannot compile or pool it.
+    pub fn component() -> Result<Self, ComponentError> {
+        Component::embedded(ComponentOptions::default()).map(Self::Component)
+    }
+
     /// The core as a Rust library.
     #[must_use]
     pub fn native() -> Self {
@@ -43,14 +62,25 @@ impl Engine {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Component(_) => "component",
             Self::Native => "native",
         }
+    }
+
+    /// Waits until there is room for one more machine. Hold the slot as long as the machine.
+    pub async fn slot(&self) -> Slot {
+        let permit = match self {
+            Self::Component(component) => component.slot().await,
+            Self::Native => None,
+        };
+        Slot { _permit: permit }
     }
 
     /// A machine that takes tokens.
     #[must_use]
     pub fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
         match self {
+            Self::Component(component) => component.acquire(request),
             Self::Native => native::acquire(request),
         }
     }
@@ -59,6 +89,7 @@ impl Engine {
     #[must_use]
     pub fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
         match self {
+            Self::Component(component) => component.settle(table, lease, actual),
             Self::Native => native::settle(table, lease, actual),
         }
     }
@@ -72,6 +103,7 @@ impl Engine {
         hint: Option<&Hint>,
     ) -> Box<dyn Machine<Looked>> {
         match self {
+            Self::Component(component) => component.preview(subject, limits, hint),
             Self::Native => native::preview(subject, limits, hint),
         }
     }
@@ -80,6 +112,7 @@ impl Engine {
     #[must_use]
     pub fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
         match self {
+            Self::Component(component) => component.reject(request, hint, now_ms),
             Self::Native => hint.reject(request, now_ms),
         }
     }

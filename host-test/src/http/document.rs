@@ -6,13 +6,16 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use onewindow::{
-    AcquireRequest, Amount, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Settlement,
-    ShardView, Subject, WindowState,
+    Amount, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Settlement, ShardView,
+    Subject, WindowState,
 };
 use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{number::Told, problem::Problem};
+use super::{
+    number::Told,
+    problem::{Problem, QuotaDetails},
+};
 use crate::limiter::Answer;
 
 /// The answer to a request, as JSON tells it.
@@ -112,25 +115,24 @@ impl Document {
                     lease: None,
                 }));
             }
-            Outcome::Rejected { retry_after_ms } => {
-                let violated = violated(request, &decision.limits);
-                Problem {
-                    violated_policies: violated,
-                    ..Problem::quota_exceeded(
-                        format!("there is not enough left; ask again in {retry_after_ms} ms"),
-                        *retry_after_ms,
-                        limits(),
-                    )
-                }
-            }
-            Outcome::Contended { retry_after_ms } => Problem {
-                contended: true,
-                ..Problem::quota_exceeded(
-                    format!("other requests won every round; ask again in {retry_after_ms} ms"),
-                    *retry_after_ms,
-                    limits(),
-                )
-            },
+            Outcome::Rejected { retry_after_ms } => Problem::quota_exceeded(
+                format!("there is not enough left; ask again in {retry_after_ms} ms"),
+                QuotaDetails {
+                    violated_policies: violated(request, &decision.limits),
+                    limits: limits(),
+                    retry_after_ms: *retry_after_ms,
+                    contended: false,
+                },
+            ),
+            Outcome::Contended { retry_after_ms } => Problem::quota_exceeded(
+                format!("other requests won every round; ask again in {retry_after_ms} ms"),
+                QuotaDetails {
+                    violated_policies: Vec::new(),
+                    limits: limits(),
+                    retry_after_ms: *retry_after_ms,
+                    contended: true,
+                },
+            ),
             Outcome::NeverFits { limit } => Problem::never_fits(limit),
             Outcome::Disabled => Problem::disabled(),
             Outcome::Failed(error) => error.clone().into(),
@@ -163,10 +165,6 @@ impl Document {
             PreviewOutcome::Unavailable(reason) => Content::Problem(Problem::unavailable(reason.clone())),
             PreviewOutcome::Misconfigured(reason) => Content::Problem(Problem::misconfigured(reason.clone())),
         })
-    }
-
-    pub(super) fn of_problem(problem: Problem) -> Self {
-        Self(Content::Problem(problem))
     }
 
     /// The HTTP status it goes with.

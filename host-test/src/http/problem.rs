@@ -21,35 +21,30 @@ pub(super) struct Problem {
     pub(super) title: &'static str,
     pub(super) status: u16,
     pub(super) detail: String,
+    #[serde(flatten)]
+    quota: Option<Box<QuotaDetails>>,
+}
+
+/// What a 429 tells beyond that.
+#[derive(Debug, Serialize)]
+pub(super) struct QuotaDetails {
     #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
     pub(super) violated_policies: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) limits: Option<Vec<LimitDocument>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) retry_after_ms: Option<u64>,
+    pub(super) limits: Vec<LimitDocument>,
+    pub(super) retry_after_ms: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) contended: bool,
 }
 
 impl Problem {
     fn new(status: StatusCode, kind: &'static str, title: &'static str, detail: String) -> Self {
-        Self {
-            kind,
-            title,
-            status: status.as_u16(),
-            detail,
-            violated_policies: Vec::new(),
-            limits: None,
-            retry_after_ms: None,
-            contended: false,
-        }
+        Self { kind, title, status: status.as_u16(), detail, quota: None }
     }
 
     /// Not now: the quota is used up, or others were faster.
-    pub(super) fn quota_exceeded(detail: String, retry_after_ms: u64, limits: Vec<LimitDocument>) -> Self {
+    pub(super) fn quota_exceeded(detail: String, details: QuotaDetails) -> Self {
         Self {
-            limits: Some(limits),
-            retry_after_ms: Some(retry_after_ms),
+            quota: Some(Box::new(details)),
             ..Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -139,8 +134,8 @@ impl IntoResponse for Problem {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(retry_after_ms) = self.retry_after_ms {
-            headers.insert(RETRY_AFTER, HeaderValue::from(fields::whole_seconds(retry_after_ms)));
+        if let Some(quota) = self.quota {
+            headers.insert(RETRY_AFTER, HeaderValue::from(fields::whole_seconds(quota.retry_after_ms)));
         }
         response
     }

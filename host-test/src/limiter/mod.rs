@@ -7,17 +7,15 @@ mod hints;
 use std::{sync::Arc, time::Duration};
 
 use onewindow::{
-    AcquireRequest, Amount, Decision, Error, ErrorCode, Lease, Limit, Outcome, PreviewOutcome, Settlement,
-    Subject,
+    AcquireRequest, Amount, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome, Settlement, Subject,
 };
-use tokio::time::Instant;
 
 use crate::{
     clock::Clock,
     dynamo::{Client, Cost},
     engine::{Engine, Looked},
 };
-use drive::{Runaway, drive};
+use drive::{Undecided, drive};
 pub use follow_ups::FollowUpStats;
 use follow_ups::FollowUps;
 use hints::Hints;
@@ -168,12 +166,15 @@ impl Limiter {
             request.seed = fastrand::u64(1..);
         }
         let mut cost = Cost::default();
-        let drawn = engine.acquire(request);
-        let decision = self.drive(drawn, &mut cost).await.unwrap_or_else(|runaway| Decision {
-            outcome: Outcome::Failed(runaway.into()),
+        let driven = drive(&self.inner, |engine| engine.acquire(request), &mut cost).await;
+        let decision = driven.unwrap_or_else(|undecided| Decision {
+            outcome: match undecided {
+                Undecided::Busy => Outcome::Unavailable(undecided.to_string()),
+                Undecided::Runaway => Outcome::Failed(undecided.into()),
+            },
             limits: Vec::new(),
             follow_ups: Vec::new(),
-            hint: onewindow::Hint::default(),
+            hint: Hint::default(),
         });
         if decision.hint.key == key {
             hints.put(decision.hint.clone(), options.clock.now_ms());
@@ -196,9 +197,11 @@ impl Limiter {
     /// `lease` is what [`Lease::encode`] wrote, on this host or another.
     pub async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settled {
         let mut cost = Cost::default();
-        let machine = self.inner.engine.settle(table, lease, actual);
-        let settlement =
-            self.drive(machine, &mut cost).await.unwrap_or_else(|runaway| Settlement::Failed(runaway.into()));
+        let driven = drive(&self.inner, |engine| engine.settle(table, lease, actual), &mut cost).await;
+        let settlement = driven.unwrap_or_else(|undecided| match undecided {
+            Undecided::Busy => Settlement::Unavailable(undecided.to_string()),
+            Undecided::Runaway => Settlement::Failed(undecided.into()),
+        });
         if let Ok(lease) = Lease::decode(lease) {
             // What was rejected before may fit now.
             self.inner.hints.unblock(&lease.subject(table).hint_key());
@@ -209,25 +212,21 @@ impl Limiter {
     /// Looks at what is left without taking. `limits` left empty: whatever the items know.
     pub async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> Previewed {
         let mut cost = Cost::default();
-        let hint = self.inner.hints.get(&subject.hint_key());
-        let machine = self.inner.engine.preview(subject, limits, hint.as_ref());
-        let outcome = match self.drive(machine, &mut cost).await {
+        let key = subject.hint_key();
+        let hint = self.inner.hints.get(&key);
+        let driven =
+            drive(&self.inner, |engine| engine.preview(subject, limits, hint.as_ref()), &mut cost).await;
+        let outcome = match driven {
             Ok(Looked { outcome, hint }) => {
-                self.inner.hints.hear_of_shards(hint, self.inner.options.clock.now_ms());
+                if hint.key == key {
+                    self.inner.hints.hear_of_shards(hint, self.inner.options.clock.now_ms());
+                }
                 outcome
             }
-            Err(runaway) => PreviewOutcome::Failed(runaway.into()),
+            Err(busy @ Undecided::Busy) => PreviewOutcome::Unavailable(busy.to_string()),
+            Err(runaway @ Undecided::Runaway) => PreviewOutcome::Failed(runaway.into()),
         };
         Previewed { outcome, cost }
-    }
-
-    async fn drive<D>(
-        &self,
-        machine: Box<dyn crate::engine::Machine<D>>,
-        cost: &mut Cost,
-    ) -> Result<D, Runaway> {
-        let Inner { client, options, .. } = &*self.inner;
-        drive(machine, client, &options.clock, Instant::now() + options.deadline, cost).await
     }
 
     /// Waits until every follow-up begun so far is done. To be called before a process ends.
@@ -262,11 +261,5 @@ impl Limiter {
     #[must_use]
     pub fn options(&self) -> &LimiterOptions {
         &self.inner.options
-    }
-}
-
-impl From<Runaway> for Error {
-    fn from(runaway: Runaway) -> Self {
-        Self { code: ErrorCode::Misuse, message: runaway.to_string() }
     }
 }

@@ -1,0 +1,96 @@
+//! What the command line says, and where each part of it is done.
+
+mod acquire;
+mod limit;
+mod look;
+mod preview;
+mod print;
+mod serve;
+mod store;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::{
+    filter::{LevelFilter, Targets},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+/// Done, or admitted.
+const DONE: u8 = 0;
+/// Asked and answered: no.
+const REJECTED: u8 = 1;
+/// Not asked as it should be, or something failed. Clap's own code for a bad command line.
+const FAULT: u8 = 2;
+
+/// Session quotas on sharded DynamoDB balances.
+#[derive(Debug, Parser)]
+#[command(name = "onewindow", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    /// Tell more of what happens, on standard error; -vvv tells everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the HTTP surface: POST /acquire, POST /settle, GET and POST /preview, GET /healthz.
+    Serve(serve::Args),
+    /// Take tokens once. Exit code 0: admitted, 1: rejected, 2: it could not be asked.
+    Acquire(acquire::Args),
+    /// Show what is left, shard by shard, and when it comes back. Nothing is written.
+    Preview(preview::Args),
+    /// Manage the table.
+    #[command(subcommand)]
+    Table(table::Command),
+}
+
+pub(crate) fn run() -> ExitCode {
+    let Cli { verbose, command } = Cli::parse();
+    log(verbose);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let done = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(command.run()));
+    ExitCode::from(done.unwrap_or_else(|error| {
+        print::fault(&error);
+        FAULT
+    }))
+}
+
+impl Command {
+    async fn run(self) -> anyhow::Result<u8> {
+        match self {
+            Self::Serve(args) => args.run().await,
+            Self::Acquire(args) => args.run().await,
+            Self::Preview(args) => args.run().await,
+            Self::Table(command) => command.run().await,
+        }
+    }
+}
+
+/// Our own events from warnings on; with `-v` more of them, with `-vvv` everybody's.
+fn log(verbose: u8) {
+    let targets = match verbose {
+        0 => Targets::new().with_target("onewindow_host", LevelFilter::WARN),
+        1 => Targets::new().with_target("onewindow_host", LevelFilter::INFO),
+        2 => Targets::new().with_target("onewindow_host", LevelFilter::DEBUG),
+        _ => Targets::new().with_default(LevelFilter::TRACE),
+    };
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines).with(targets).init();
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

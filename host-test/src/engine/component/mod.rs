@@ -1,0 +1,194 @@
+//! The core as a WebAssembly component in wasmtime.
+//!
+//! Every request gets an instance of its own from a pool, so that one that traps takes nothing
+//! with it. A component imports nothing and may burn only so much fuel a step: it can neither
+//! reach out nor hang its host.
+
+mod convert;
+mod session;
+
+use std::{fmt, sync::Arc};
+
+use onewindow::{AcquireRequest, Amount, Decision, Hint, Limit, Settlement, Subject};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    component::{self, Linker},
+};
+
+use super::{Looked, Machine};
+use bindings::{Quota, QuotaPre};
+
+/// What wasmtime makes of `wit/`: the whole contract, for tools that want the pure functions too.
+#[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
+pub mod bindings {
+    wasmtime::component::bindgen!({ path: "../wit", world: "quota" });
+}
+
+/// The component that was built with this crate.
+pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_COMPONENT"));
+
+/// How a [`Component`] is run.
+#[derive(Clone, Debug)]
+pub struct ComponentOptions {
+    /// Requests under way at the same time, each in an instance of its own; more of them wait.
+    pub instances: u32,
+    /// Memory one instance may use, bytes.
+    pub memory_limit_bytes: usize,
+    /// Fuel for one step, about one unit for each instruction. The core's own steps take about
+    /// 100 thousand, and 4 million where they look at 32 shards.
+    pub step_fuel: u64,
+    /// Whether compiled code is kept on disk, in wasmtime's own cache, and loaded from there.
+    pub cache: bool,
+}
+
+impl Default for ComponentOptions {
+    fn default() -> Self {
+        Self { instances: 512, memory_limit_bytes: 16 << 20, step_fuel: 500_000_000, cache: true }
+    }
+}
+
+/// A component ready to run. Cheap to clone.
+#[derive(Clone)]
+pub struct Component {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    pre: QuotaPre<()>,
+    slots: Arc<Semaphore>,
+    options: ComponentOptions,
+}
+
+/// Why a component does not run: it is not valid, imports something, or does not export the world
+/// `quota`.
+#[derive(Debug, thiserror::Error)]
+#[error("the component cannot be loaded: {0:#}")]
+pub struct ComponentError(wasmtime::Error);
+
+impl Component {
+    /// The component that was built with this crate.
+    ///
+    /// # Errors
+    /// Where this machine cannot compile or pool it.
+    pub fn embedded(options: ComponentOptions) -> Result<Self, ComponentError> {
+        Self::from_binary(BINARY, options)
+    }
+
+    /// Any component that exports the world `quota` and imports nothing.
+    ///
+    /// # Errors
+    /// Where it is something else.
+    pub fn from_binary(binary: &[u8], options: ComponentOptions) -> Result<Self, ComponentError> {
+        Self::load(binary, options).map_err(ComponentError)
+    }
+
+    fn load(binary: &[u8], options: ComponentOptions) -> wasmtime::Result<Self> {
+        let engine = Engine::new(&config(&options))?;
+        let component = component::Component::from_binary(&engine, binary)?;
+        // An empty linker: what imports anything does not get past here.
+        let pre = QuotaPre::new(Linker::new(&engine).instantiate_pre(&component)?)?;
+        let slots = usize::try_from(options.instances).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let slots = Arc::new(Semaphore::new(slots));
+        Ok(Self { inner: Arc::new(Inner { engine, pre, slots, options }) })
+    }
+
+    /// An instance of its own, and the store it lives in: for the contract's pure functions.
+    ///
+    /// # Errors
+    /// Where every instance is in use.
+    pub fn instantiate(&self) -> wasmtime::Result<(Store<()>, Quota)> {
+        let mut store = Store::new(&self.inner.engine, ());
+        store.set_fuel(self.inner.options.step_fuel)?;
+        let quota = self.inner.pre.instantiate(&mut store)?;
+        Ok((store, quota))
+    }
+
+    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        // Fails only where it is closed, which nobody does.
+        Arc::clone(&self.inner.slots).acquire_owned().await.ok()
+    }
+
+    pub(super) fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_acquire().acquisition().call_constructor(store, &request.into())
+        }))
+    }
+
+    pub(super) fn settle(
+        &self,
+        table: &str,
+        lease: &str,
+        actual: Vec<Amount>,
+    ) -> Box<dyn Machine<Settlement>> {
+        let actual: Vec<_> = actual.into_iter().map(Into::into).collect();
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_settle().settling().call_constructor(store, table, lease, &actual)
+        }))
+    }
+
+    pub(super) fn preview(
+        &self,
+        subject: Subject,
+        limits: Vec<Limit>,
+        hint: Option<&Hint>,
+    ) -> Box<dyn Machine<Looked>> {
+        let limits: Vec<_> = limits.into_iter().map(Into::into).collect();
+        let hint = hint.map(|hint| hint.clone().into());
+        Box::new(session::Session::begin(self, |store, quota| {
+            let previewing = quota.onewindow_quota_preview().previewing();
+            previewing.call_constructor(store, &subject.into(), &limits, hint.as_ref())
+        }))
+    }
+
+    /// A component that cannot say rejects nothing: then the table is asked.
+    pub(super) fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
+        let (mut store, quota) = self.instantiate().ok()?;
+        let (request, hint) = (request.clone().into(), hint.clone().into());
+        let rejected = quota.onewindow_quota_acquire().call_reject(&mut store, &request, &hint, now_ms);
+        convert::decision(rejected.ok()??).ok()
+    }
+
+    fn step_fuel(&self) -> u64 {
+        self.inner.options.step_fuel
+    }
+}
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Component").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+/// Core instances one component is made of: its module, and the canonical ABI's little helpers.
+const CORE_INSTANCES: u32 = 4;
+
+fn config(options: &ComponentOptions) -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(options.instances)
+        .total_core_instances(options.instances.saturating_mul(CORE_INSTANCES))
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .total_memories(options.instances)
+        .max_memories_per_component(1)
+        .max_memory_size(options.memory_limit_bytes)
+        .total_tables(options.instances.saturating_mul(CORE_INSTANCES))
+        .max_tables_per_component(CORE_INSTANCES);
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .consume_fuel(true)
+        // A small reservation for each instance: many of them, and no host short of addresses.
+        .memory_reservation(u64::try_from(options.memory_limit_bytes).unwrap_or(u64::MAX))
+        .memory_guard_size(64 << 10)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    if options.cache {
+        match Cache::new(CacheConfig::new()) {
+            Ok(cache) => {
+                config.cache(Some(cache));
+            }
+            Err(error) => tracing::debug!(%error, "no cache for compiled code"),
+        }
+    }
+    config
+}

@@ -1,0 +1,115 @@
+//! One machine in one instance.
+
+use std::marker::PhantomData;
+
+use onewindow::{Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step};
+use wasmtime::{Store, component::ResourceAny};
+
+use super::{Component, bindings::Quota, convert};
+use crate::engine::{Looked, Machine};
+
+/// A machine of the component's, and the instance it lives in.
+pub(super) struct Session<D> {
+    step_fuel: u64,
+    state: State,
+    decides: PhantomData<fn() -> D>,
+}
+
+enum State {
+    Running(Box<Instance>),
+    /// It trapped, or there was no instance. Nothing in it is used again.
+    Broken(Fault),
+}
+
+struct Instance {
+    store: Store<()>,
+    quota: Quota,
+    machine: ResourceAny,
+}
+
+/// What went wrong, for a person.
+#[derive(Clone)]
+struct Fault(String);
+
+impl Fault {
+    fn new(error: &wasmtime::Error) -> Self {
+        Self(format!("the component failed: {}", error.root_cause()))
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(Fault(message): Fault) -> Self {
+        Self { code: ErrorCode::Misuse, message }
+    }
+}
+
+impl<D> Session<D> {
+    pub(super) fn begin(
+        component: &Component,
+        construct: impl FnOnce(&mut Store<()>, &Quota) -> wasmtime::Result<ResourceAny>,
+    ) -> Self {
+        let begun = component.instantiate().and_then(|(mut store, quota)| {
+            let machine = construct(&mut store, &quota)?;
+            Ok(Box::new(Instance { store, quota, machine }))
+        });
+        let state = begun.map_or_else(|error| State::Broken(Fault::new(&error)), State::Running);
+        Self { step_fuel: component.step_fuel(), state, decides: PhantomData }
+    }
+
+    /// Takes one step; after a fault the instance is gone.
+    fn step<S>(&mut self, take: impl FnOnce(&mut Instance) -> wasmtime::Result<S>) -> Result<S, Fault> {
+        let instance = match &mut self.state {
+            State::Running(instance) => instance,
+            State::Broken(fault) => return Err(fault.clone()),
+        };
+        let taken = instance.store.set_fuel(self.step_fuel).and_then(|()| take(instance));
+        taken.map_err(|error| {
+            let fault = Fault::new(&error);
+            self.state = State::Broken(fault.clone());
+            fault
+        })
+    }
+}
+
+impl Machine<Decision> for Session<Decision> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, machine }| {
+            let acquisition = quota.onewindow_quota_acquire().acquisition();
+            convert::acquire_step(acquisition.call_advance(store, *machine, now_ms, &replies)?)
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(Decision {
+                outcome: Outcome::Failed(fault.into()),
+                limits: Vec::new(),
+                follow_ups: Vec::new(),
+                hint: Hint::default(),
+            })
+        })
+    }
+}
+
+impl Machine<Settlement> for Session<Settlement> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, machine }| {
+            let settling = quota.onewindow_quota_settle().settling();
+            convert::settle_step(settling.call_advance(store, *machine, now_ms, &replies)?)
+        });
+        stepped.unwrap_or_else(|fault| Step::Done(Settlement::Failed(fault.into())))
+    }
+}
+
+impl Machine<Looked> for Session<Looked> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Looked> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, machine }| {
+            let previewing = quota.onewindow_quota_preview().previewing();
+            let step = previewing.call_advance(&mut *store, *machine, now_ms, &replies)?;
+            convert::preview_step(step, || Ok(previewing.call_hint(store, *machine)?.into()))
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(Looked { outcome: PreviewOutcome::Failed(fault.into()), hint: Hint::default() })
+        })
+    }
+}
