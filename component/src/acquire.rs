@@ -305,7 +305,7 @@ impl Acquire {
     }
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
-        let after = image.shard()?;
+        let after = image.shard().map_err(Error::after_landing)?;
         self.hear_of([after.shard_count]);
         self.restamp(&after);
         let takes = self.takes.clone();
@@ -406,11 +406,10 @@ impl Acquire {
         let mut changes = vec![Change::set("shard_count", from.saturating_mul(2))];
         // An item that is gone is not brought back by its count alone.
         let mut clauses = vec![vec![Term::exists("PK")], count_is(from)];
-        let quotas = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
-        for limit in quotas {
-            let of = |field| Attribute::Limit(limit.name.clone(), field);
+        for quota in self.quotas(image) {
+            let of = |field| Attribute::Limit(quota.clone(), field);
             let unmarked =
-                stale.and_then(|shard| shard.limit(&limit.name)).filter(|state| state.grant_count.is_none());
+                stale.and_then(|shard| shard.limit(&quota)).filter(|state| state.grant_count.is_none());
             match (unmarked, stale) {
                 (Some(state), Some(shard)) => {
                     let count = crate::grant::grant_count(state, shard.shard_count);
@@ -418,7 +417,7 @@ impl Acquire {
                     clauses.push(vec![Term::absent(of(Field::GrantCount))]);
                     clauses.push(vec![Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli)]);
                 }
-                _ => clauses.push(marked(&limit.name)),
+                _ => clauses.push(marked(&quota)),
             }
         }
         self.doubled = true;
@@ -440,14 +439,26 @@ impl Acquire {
         self.fast(from.saturating_add(draw(self.request.seed, from)))
     }
 
+    /// The quotas a doubling must not change the size of: those of an image, and the configured,
+    /// which another shard may have.
+    fn quotas(&self, image: &Shard) -> Vec<Arc<str>> {
+        let stored = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
+        let mut names: Vec<Arc<str>> = stored.map(|limit| limit.name.clone()).collect();
+        let configured = self.request.limits.iter().filter(|limit| limit.length_seconds().is_some());
+        for limit in configured.filter(|limit| image.limit(&limit.name).is_none()) {
+            names.push(Arc::from(limit.name.as_str()));
+        }
+        names
+    }
+
     /// The siblings hear of the doubling after the answer. A grant whose size is only told by the
     /// stored count stays as it is: the join that needs it raises it with its size (R8).
     fn raise_siblings(&mut self, from: u32, image: &Shard) {
-        let quotas = || image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
+        let quotas = self.quotas(image);
         let doubled = from.saturating_mul(2);
         for shard in 1..from {
             let mut clauses = vec![vec![Term::compare("shard_count", Test::Less, doubled)]];
-            clauses.extend(quotas().map(|limit| marked(&limit.name)));
+            clauses.extend(quotas.iter().map(marked));
             let write = ConditionalWrite {
                 pk: self.request.subject.bucket_pk(shard),
                 sk: Cow::Borrowed(STATE_SK),

@@ -98,7 +98,8 @@ impl Outcome {
 pub struct Decision {
     /// The answer.
     pub outcome: Outcome,
-    /// The limits the request named, in its order. Empty where nothing was learned.
+    /// The limits the request named, in its order; in a rejection from a hint, those that refuse.
+    /// Empty where nothing was learned.
     pub limits: Vec<LimitStatus>,
     /// Calls to make after the answer was given. Their replies are of no interest to the machine.
     pub follow_ups: Vec<Call>,

@@ -79,6 +79,12 @@ impl Error {
         }
     }
 
+    /// An item that was written to before it turned out to be unreadable.
+    pub(crate) fn after_landing(self) -> Self {
+        let message = self.message.replace("nothing was written", "the amounts were taken");
+        Self { message, ..self }
+    }
+
     pub(crate) fn misuse(message: &str) -> Self {
         Self { code: ErrorCode::Misuse, message: message.into() }
     }

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     grant::{self, Grant, Sibling, candidates},
     item::{LimitState, Owner, Shard},
-    key::{META_SK, STATE_SK, Subject},
+    key::{META_SK, STATE_SK, Subject, legal_count},
     materialise::{LimitPass, Pass, Settings, Take, state_of},
     window::Window,
     write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
@@ -62,7 +62,7 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
         .siblings
         .iter()
         .chain(reading.own)
-        .map(|shard| shard.shard_count)
+        .map(|shard| legal_count(shard.shard_count))
         .chain([reading.shard_count, reading.slot.saturating_add(1)])
         .max()
         .unwrap_or(1);

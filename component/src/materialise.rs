@@ -379,9 +379,9 @@ impl Pass {
             }
             wcu = shard.wcu.as_ref().map(|state| LimitPass::of(state, shard, 1, settings)).transpose()?;
             stored_rf = Some(shard.last_refill_ms);
-        } else {
-            wcu = wcu.or_else(|| Some(LimitPass::seeded(fresh_wcu(), 1, false)));
         }
+        // Without a write budget no fast write could ever land.
+        let wcu = wcu.unwrap_or_else(|| LimitPass::seeded(fresh_wcu(), 1, false));
         limits.extend(seeds);
         let starts = limits.iter().filter_map(|limit| limit.length_ms.and(limit.after.window_start_ms));
         // R6: strictly forward, or the lock would not change under a clock that runs behind.
@@ -400,7 +400,7 @@ impl Pass {
             valid_until_ms: limits.iter().filter_map(LimitPass::window_end_ms).min(),
             ttl_seconds,
             limits,
-            wcu,
+            wcu: Some(wcu),
             read: shard.cloned(),
         })
     }
@@ -662,6 +662,10 @@ impl LimitPass {
                 changes.push(Change::set(of(field), new));
                 clauses.push(vec![Term::compare(of(field), Test::Equal, old)]);
             }
+        }
+        if before.grant_count != after.grant_count && !self.reset {
+            // Whoever marks a grant with its size in between has read it off another balance.
+            clauses.push(vec![Term::as_read(of(Field::GrantCount), before.grant_count)]);
         }
         for (field, old, new) in [
             (Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds),
