@@ -1,6 +1,7 @@
 //! What the command line says, and where each part of it is done.
 
 mod acquire;
+mod demo;
 mod limit;
 mod look;
 mod preview;
@@ -38,6 +39,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Play a session on an embedded DynamoDB with a clock that jumps, and show what happens.
+    Demo(demo::Args),
     /// Serve the HTTP surface: POST /acquire, POST /settle, GET and POST /preview, GET /healthz.
     Serve(serve::Args),
     /// Take tokens once. Exit code 0: admitted, 1: rejected, 2: it could not be asked.
@@ -63,6 +66,7 @@ pub(crate) fn run() -> ExitCode {
 impl Command {
     async fn run(self) -> anyhow::Result<u8> {
         match self {
+            Self::Demo(args) => args.run().await,
             Self::Serve(args) => args.run().await,
             Self::Acquire(args) => args.run().await,
             Self::Preview(args) => args.run().await,

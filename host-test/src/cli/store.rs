@@ -128,4 +128,9 @@ impl EngineArgs {
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         if self.native { Ok(Engine::native()) } else { Ok(Engine::component()?) }
     }
+
+    /// What to call it in front of a person.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.native { "linked natively" } else { "a WebAssembly component" }
+    }
 }
