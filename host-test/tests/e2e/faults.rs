@@ -83,7 +83,7 @@ async fn what_is_not_ours_survives_every_write() {
 }
 
 #[tokio::test]
-async fn names_with_dots_dashes_and_slashes_work_everywhere() {
+async fn f7_names_with_dots_dashes_and_slashes_work_everywhere() {
     for engine in engines() {
         let mut world = World::new(engine, 100).await;
         world.subject = Subject::new("limits", "ns", "team:a@b.example", "openai/gpt-4:8k");

@@ -6,6 +6,7 @@ mod common;
 
 mod counts;
 mod faults;
+mod field_cases;
 mod kit;
 mod settling;
 mod shards;

@@ -108,7 +108,7 @@ async fn doublings_and_joins_at_once_make_nothing_out_of_nothing() {
 }
 
 #[tokio::test]
-async fn doubling_stops_at_32_and_where_a_share_would_be_less_than_a_token() {
+async fn f5_doubling_stops_at_32_and_where_a_share_would_be_less_than_a_token() {
     for engine in engines() {
         for (capacity, most) in [(3200, 32), (10, 8), (1, 1)] {
             let world = World::new(engine.clone(), capacity).await;
