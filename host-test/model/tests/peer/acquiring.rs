@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Outcome, Step, Subject};
+use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Outcome, Step, Subject};
 use onewindow_model::store::{Item, Request, Store, Value, request};
 use serde_json::Value as Json;
 
@@ -39,24 +39,42 @@ fn run(case: &Case) -> Run {
     let input = &case.input;
     let whole = |field: &str| input[field].as_u64().expect("a number");
     let narrow = |field: &str| u32::try_from(whole(field)).expect("a shard");
-    let now_ms = whole("now_ms");
     let mut store = Store::default();
     for (shard, item) in items(&input["items"]) {
         store.insert(key(shard), item);
     }
-    let consume = input["consume"].as_object().expect("amounts").iter();
+    let limits = input["limits"].as_array().expect("limits").iter().map(limit).collect();
+    let draw = (narrow("forced_shard"), narrow("known_shard_count"));
+    let outcome = drive(&mut store, &input["consume"], limits, draw, whole("now_ms"));
+    Run { outcome, items: stored(&store) }
+}
+
+/// The items of a store, by shard.
+pub(crate) fn stored(store: &Store) -> BTreeMap<u32, Item> {
+    let shards = store.items().filter_map(|(key, item)| {
+        let shard = key.0.strip_prefix(PK)?.parse().ok()?;
+        Some((shard, (**item).clone()))
+    });
+    shards.collect()
+}
+
+/// An acquire that draws `shard` of `count`, to its decision and its follow-ups.
+pub(crate) fn drive(
+    store: &mut Store,
+    consume: &Json,
+    limits: Vec<Limit>,
+    (shard, count): (u32, u32),
+    now_ms: u64,
+) -> Outcome {
+    let consume = consume.as_object().expect("amounts").iter();
     let request = AcquireRequest {
         subject: subject(),
         consume: consume.map(|(name, tokens)| Amount::new(name, tokens.as_u64().unwrap())).collect(),
-        limits: input["limits"].as_array().expect("limits").iter().map(limit).collect(),
-        hint: Some(Hint {
-            key: subject().hint_key(),
-            shard_count: narrow("known_shard_count"),
-            blocked: Vec::new(),
-        }),
+        limits,
+        hint: Some(Hint { key: subject().hint_key(), shard_count: count, blocked: Vec::new() }),
         ..AcquireRequest::default()
     };
-    let forced = format!("\"{PK}{}\"", narrow("forced_shard"));
+    let forced = format!("\"{PK}{shard}\"");
     let drawn = (0..4096).find_map(|seed| {
         let mut machine = Acquire::new(AcquireRequest { seed, ..request.clone() });
         let step = machine.advance(now_ms, &[]);
@@ -85,11 +103,7 @@ fn run(case: &Case) -> Run {
     for call in &decision.follow_ups {
         execute(call);
     }
-    let shards = store.items().filter_map(|(key, item)| {
-        let shard = key.0.strip_prefix(PK)?.parse().ok()?;
-        Some((shard, (**item).clone()))
-    });
-    Run { outcome: decision.outcome, items: shards.collect() }
+    decision.outcome
 }
 
 const QUESTION: &str = "F3: a request of nothing is a question, over all shards; it writes nothing";
@@ -118,7 +132,7 @@ fn is_sharded(input: &Json) -> bool {
     stored.chain(input["known_shard_count"].as_i64().map(i128::from)).any(|count| count > 1)
 }
 
-fn number(item: &Item, name: &str) -> Option<i128> {
+pub(crate) fn number(item: &Item, name: &str) -> Option<i128> {
     match item.get(name) {
         Some(Value::Number(number)) => Some(*number),
         _ => None,
@@ -145,7 +159,7 @@ fn items_reason(input: &Json) -> Option<&'static str> {
 }
 
 /// A shard that was made, as the cases show it: without what is not about its balances.
-fn shown(mut item: Item) -> Item {
+pub(crate) fn shown(mut item: Item) -> Item {
     let hidden = ["cascade", "entity_id", "resource"];
     item.retain(|name, _| !name.starts_with("GSI") && !hidden.contains(&name.as_str()));
     item

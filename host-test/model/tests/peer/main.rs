@@ -5,6 +5,7 @@
 mod acquiring;
 mod items;
 mod passes;
+mod scenarios;
 mod siblings;
 mod writes;
 
