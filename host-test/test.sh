@@ -11,5 +11,5 @@ cargo fmt --all --check
 cargo clippy --workspace --all-targets -- --deny warnings
 cargo clippy --package onewindow --features component --target wasm32-unknown-unknown -- --deny warnings
 RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
-cargo deny --offline check --hide-inclusion-graph bans licenses sources
+cargo deny check --hide-inclusion-graph bans licenses sources
 cargo test --workspace

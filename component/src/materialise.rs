@@ -441,7 +441,7 @@ impl Pass {
     }
 
     /// Milliseconds until what is missing of `takes` is there on this shard (R14), as the item
-    /// says: where its window starts in the future, later than what is [told](told_ms). 0 where
+    /// says: where its window starts in the future, later than what is [told](crate::window::told_ms). 0 where
     /// everything fits.
     #[must_use]
     pub fn retry_after_ms(&self, takes: &[Take]) -> u64 {
