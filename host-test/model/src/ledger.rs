@@ -48,8 +48,8 @@ pub enum Actor {
 pub struct Ledger {
     /// Millitokens, by the window's start.
     taken: BTreeMap<i128, i128>,
-    /// Spent of shards while their reset is pending, millitokens: by ours, and by old writers.
-    pending: BTreeMap<String, (i128, i128)>,
+    /// Spent by old writers of shards whose reset is pending, millitokens.
+    pending: BTreeMap<String, i128>,
     /// Which shard was reset for which start (I2).
     resets: BTreeSet<(String, i128)>,
     /// The starts that were opened, and how often.
@@ -168,13 +168,11 @@ impl Ledger {
         if !reset {
             return match before.applied {
                 Some(applied) if !before.is_pending() => self.take(setting, applied, taken),
-                _ => {
-                    self.pending.entry(shard.into()).or_default().0 += taken;
-                    Ok(())
-                }
+                // No write of ours is to take from a balance that waits for its reset.
+                _ => self.take(setting, after.start.unwrap_or(0), taken),
             };
         }
-        let (ours, old) = self.pending.remove(shard).unwrap_or_default();
+        let old = self.pending.remove(shard).unwrap_or_default();
         let start = after.start.unwrap_or(0);
         if !self.resets.insert((shard.into(), start)) {
             return Err(Violation::new("I2", format!("{shard} was reset twice for one window")));
@@ -184,7 +182,7 @@ impl Ledger {
             // A roll: what was spent since the propagation is charged; an old writer's excess over
             // the share stands (I1's exception).
             let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
-            charged += ours + old.clamp(0, share);
+            charged += old.clamp(0, share);
         } else {
             *self.opened.entry(start).or_default() += 1;
         }
@@ -198,7 +196,7 @@ impl Ledger {
             let (before, after) = (Quota::of(before), Quota::of(&write.after));
             let taken = after.consumed - before.consumed;
             if before.is_pending() {
-                self.pending.entry(write.key.0.clone()).or_default().1 += taken;
+                *self.pending.entry(write.key.0.clone()).or_default() += taken;
             } else if let Some(applied) = before.applied {
                 *self.taken.entry(applied).or_default() += taken;
             }

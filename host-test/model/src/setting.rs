@@ -19,6 +19,11 @@ pub struct Setting {
     pub present: Vec<u32>,
     /// Whether they were made by an old writer: no `wa`, no `gc`.
     pub old_items: bool,
+    /// Whether shard 0 holds a grant of the whole, and the others none of it: they were made after
+    /// a doubling in this window.
+    pub wide: bool,
+    /// When the items were last refilled, ms before the world began; none: as their window began.
+    pub refilled_ms: Option<i64>,
     /// Tokens of the quota.
     pub capacity: u64,
     /// Tokens each request asks for.
@@ -75,7 +80,13 @@ impl Setting {
     fn item(&self, shard: u32) -> Item {
         let text = |text: &str| Value::Text(text.into());
         let number = |number: i128| Value::Number(number);
-        let share = self.capacity_milli().div_euclid(self.shard_count.into());
+        let share = match (self.wide, shard) {
+            (true, 0) => self.capacity_milli(),
+            (true, _) => 0,
+            (false, _) => self.capacity_milli().div_euclid(self.shard_count.into()),
+        };
+        let granted = if self.wide && shard == 0 { 1 } else { self.shard_count };
+        let refilled_ms = self.refilled_ms.or(self.began_ms).map(|ms| i128::from(EPOCH_MS - ms));
         let began_ms = self.began_ms.map(|ms| i128::from(EPOCH_MS - ms));
         // An item is dropped seven windows after its last use; here, where that is to be seen, soon.
         let lifetime = if self.budget.expiries > 0 { 1 } else { 7 * self.length_seconds + 1 };
@@ -84,7 +95,7 @@ impl Setting {
             ("PK".into(), Value::Text(pk)),
             ("SK".into(), Value::Text(sk)),
             ("foreign".into(), text("kept")),
-            ("rf".into(), number(began_ms.unwrap_or(i128::from(EPOCH_MS) - 1))),
+            ("rf".into(), number(refilled_ms.unwrap_or(i128::from(EPOCH_MS) - 1))),
             ("shard_count".into(), number(self.shard_count.into())),
             ("ttl".into(), number(i128::from(EPOCH_MS).div_euclid(1000) + i128::from(lifetime))),
             (attribute("tk"), number(share)),
@@ -104,7 +115,7 @@ impl Setting {
             item.insert("vu".into(), number(began_ms + i128::from(self.length_ms())));
             if !self.old_items {
                 item.insert(attribute("wa"), number(began_ms));
-                item.insert(attribute("gc"), number(self.shard_count.into()));
+                item.insert(attribute("gc"), number(granted.into()));
             }
         }
         item

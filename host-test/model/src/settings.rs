@@ -9,6 +9,8 @@ fn base(name: &'static str) -> Setting {
         shard_count: 2,
         present: vec![0, 1],
         old_items: false,
+        wide: false,
+        refilled_ms: None,
         capacity: 2,
         amount: 1,
         length_seconds: 1,
@@ -106,6 +108,39 @@ pub fn small() -> Vec<Setting> {
             skews_ms: vec![0, 0],
             requests: 2,
             ..base("expiry")
+        },
+        // A shard whose old balance is larger than its share is told of a window, and an old writer
+        // takes away what would have kept a fast write from it.
+        Setting {
+            wide: true,
+            capacity: 4,
+            instants_ms: vec![0],
+            skews_ms: vec![0, 0],
+            requests: 3,
+            old_skews_ms: vec![0],
+            budget: Budget { old: 1, ..Budget::default() },
+            ..base("old-wide")
+        },
+        // A clock that is behind doubles the count while one that is not opens the next window.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            refilled_ms: Some(400),
+            wcu_milli: 0,
+            capacity: 4,
+            amount: 2,
+            instants_ms: vec![0, 400],
+            skews_ms: vec![0, -400],
+            requests: 3,
+            ..base("late-doubling")
+        },
+        Setting {
+            shard_count: 4,
+            present: vec![0, 1, 2, 3],
+            capacity: 4,
+            amount: 1,
+            instants_ms: vec![0],
+            ..base("four-shards-three")
         },
         Setting {
             capacity: 3,

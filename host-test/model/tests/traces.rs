@@ -1,6 +1,13 @@
 //! Traces that once broke something. Each is replayed on the code as it is.
 
-use onewindow_model::{explore::replay, settings, story};
+use std::time::Duration;
+
+use onewindow_model::{
+    ablation::Ablation,
+    explore::{Limits, exhaustive, replay},
+    setting::Setting,
+    settings, story,
+};
 
 /// Plays a trace; what it breaks, as a story.
 fn broken(world: &str, events: &str) -> Option<String> {
@@ -25,4 +32,62 @@ fn an_admission_whose_reply_comes_after_the_windows_end_tells_no_instant_that_ha
 #[test]
 fn a_doubling_does_not_bring_a_dropped_item_back_as_a_count_alone() {
     assert_eq!(broken("storm-old-items", "S2.0 R2 S0.0 P0.250 L0 E0 L0"), None);
+}
+
+/// Each clause of the rules that was left out, and the shortest trace found that breaks without it.
+const ABLATIONS: [(&str, &str, &str, &str); 13] = [
+    ("propagation-floor", "I4", "skew", "S0.0 L0 L0 S1.0 L1 L1 L1 F0"),
+    ("propagation-guard", "liveness", "join", "S0.0 L0 L0 S1.0 L1 F0 L1"),
+    ("propagation-mark", "I1", "old-writers", "S0.0 L0 L0 S0.0 L0 L0 F0 L0 O1 L0 L0"),
+    ("applied-marker", "I1", "old-writers", "S1.0 L1 L1 S1.1 O1 L1 L1"),
+    ("lock", "I1", "storm-old", "O1 P0.250 S1.0 T R1 P0.250 P1.250 L1"),
+    ("window-pins", "I4", "storm-2", "T S2.0 S0.0 L2 T T T L2 S2.1 F0 L2 L0 L0 F0 L2"),
+    ("count-pin", "I1", "late-doubling", "S0.0 L0 S1.0 L1 T L1 L1 L1 L1 L0 S0.0 L0"),
+    ("strictly-forward", "I4", "old-writers", "S0.0 L0 L0 S0.0 L0 P1.400 L0 L0"),
+    ("create", "I10", "gather", "S2.0 L2 l2 L2"),
+    (
+        "candidate-conditions",
+        "I1",
+        "storm-old-items",
+        "T S2.0 P0.250 r2 S1.0 L1 S2.0 L1 r2 S0.0 T S2.0 L0 L2 L2 L0 T S1.0 T L2 S0.0 L2 L0 L1 L1 L2",
+    ),
+    (
+        "candidate-raise",
+        "I1",
+        "storm-old-items",
+        "S1.0 P0.250 r1 S1.0 R1 T L1 T L1 T S0.0 L1 E0 L0 T T L0 T L1 S0.0 L1 S1.1 L1 S2.0 S1.0 L0 L0 L2 L1",
+    ),
+    (
+        "move",
+        "I1",
+        "storm-old-items",
+        "T P0.250 S1.0 L1 S2.0 r1 S0.0 L0 S1.0 r2 S2.0 L2 L2 L1 L1 L1 L2 L2 L1 L1 L2",
+    ),
+    ("decrease-guard", "I1", "old-writers", "S0.0 L0 L0 S0.0 L0 L0 F0 L0 L0 O1 L0"),
+];
+
+#[test]
+fn without_its_clause_each_trace_breaks_an_invariant_and_with_it_none() {
+    for (clause, invariant, world, events) in ABLATIONS {
+        let ablation = Ablation::ALL
+            .into_iter()
+            .find(|ablation| ablation.name() == clause)
+            .expect("a clause of that name");
+        let setting = settings::named(world).expect("a world of that name");
+        let events = story::decode(events).expect("a trace");
+        let without = Setting { ablation, ..setting.clone() };
+        let found = replay(&without, &events).unwrap_or_else(|| panic!("{clause}: nothing breaks"));
+        assert_eq!(found.violation.invariant, invariant, "{clause}:\n{}", story::tell(&without, &found));
+        if let Some(found) = replay(&setting, &events) {
+            panic!("{clause} is there, and yet:\n{}", story::tell(&setting, &found));
+        }
+    }
+}
+
+#[test]
+fn a_small_world_is_explored_to_its_end() {
+    let limits = Limits { worlds: u64::MAX, time: Duration::MAX };
+    let report = exhaustive(&settings::named("join").expect("a world"), limits);
+    assert!(report.exhaustive && report.counterexample.is_none(), "{report:?}");
+    assert!(report.worlds > 20_000, "{} worlds", report.worlds);
 }
