@@ -34,8 +34,14 @@ fn a_doubling_does_not_bring_a_dropped_item_back_as_a_count_alone() {
     assert_eq!(broken("storm-old-items", "S2.0 R2 S0.0 P0.250 L0 E0 L0"), None);
 }
 
-/// Each clause of the rules that was left out, and the shortest trace found that breaks without it.
-const ABLATIONS: [(&str, &str, &str, &str); 13] = [
+/// Each clause of the rules that was left out, and a trace that breaks without it.
+///
+/// Four clauses are not here. `raise-guard` (R10) and `valid-until-pin` (R11) keep a credit, or the
+/// `vu = 0` that follows one, from being overtaken; the model has no settlements yet.
+/// `fast-valid-until` (R11) and `propagation-force` (R2) are what writers go by that do not look at
+/// the window itself, and what asks for the clamp after a credit; for the rest of our own fast
+/// writes the look at the window is enough.
+const ABLATIONS: [(&str, &str, &str, &str); 14] = [
     ("propagation-floor", "I4", "skew", "S0.0 L0 L0 S1.0 L1 L1 L1 F0"),
     ("propagation-guard", "liveness", "join", "S0.0 L0 L0 S1.0 L1 F0 L1"),
     ("propagation-mark", "I1", "old-writers", "S0.0 L0 L0 S0.0 L0 L0 F0 L0 O1 L0 L0"),
@@ -63,6 +69,7 @@ const ABLATIONS: [(&str, &str, &str, &str); 13] = [
         "storm-old-items",
         "T P0.250 S1.0 L1 S2.0 r1 S0.0 L0 S1.0 r2 S2.0 L2 L2 L1 L1 L1 L2 L2 L1 L1 L2",
     ),
+    ("fast-gate", "I1", "old-wide", "S0.1 L0 L0 F0 P0.0 S1.0 L1 S1.0 L1 S1.0 L1 S0.1 L0"),
     ("decrease-guard", "I1", "old-writers", "S0.0 L0 L0 S0.0 L0 L0 F0 L0 L0 O1 L0"),
 ];
 
