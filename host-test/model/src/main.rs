@@ -1,6 +1,15 @@
 //! `onewindow-model`: explores, ablates, replays.
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    num::NonZero,
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use clap::{Parser, Subcommand};
 use onewindow_model::{
@@ -93,26 +102,44 @@ fn chosen(all: Vec<Setting>, names: &[String]) -> Vec<Setting> {
         .collect()
 }
 
-fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report) -> Result<bool, String> {
+/// Explores the settings, as many at once as there are processors, and prints them as they end.
+fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report + Sync) -> Result<bool, String> {
     println!("{:<18} {:>12} {:>12} {:>6}  result", "world", "worlds", "events", "depth");
-    let mut holds = true;
-    for setting in settings {
-        let report = explore(setting);
-        let result = match (&report.counterexample, report.exhaustive) {
-            (Some(found), _) => found.violation.to_string(),
-            (None, true) => "every order; all invariants hold".into(),
-            (None, false) => "all invariants hold".into(),
-        };
-        println!(
-            "{:<18} {:>12} {:>12} {:>6}  {result}",
-            setting.name, report.worlds, report.events, report.depth
-        );
-        if let Some(found) = report.counterexample {
-            holds = false;
-            println!("\n{}", story::tell(setting, &explore::shrink(setting, found)));
+    let next = AtomicUsize::new(0);
+    let total = Mutex::new(Report { exhaustive: true, ..Report::default() });
+    let work = || {
+        while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let report = explore(setting);
+            let story = report.counterexample.clone().map(|found| {
+                let found = explore::shrink(setting, found);
+                format!("\n{}", story::tell(setting, &found))
+            });
+            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            print(setting.name, &report);
+            if let Some(story) = story {
+                println!("{story}");
+            }
+            total.worlds += report.worlds;
+            total.events += report.events;
+            total.depth = total.depth.max(report.depth);
+            total.exhaustive &= report.exhaustive;
+            total.counterexample = total.counterexample.take().or(report.counterexample);
         }
-    }
-    Ok(holds)
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    print("all", &total);
+    Ok(total.counterexample.is_none())
+}
+
+fn print(name: &str, report: &Report) {
+    let result = match (&report.counterexample, report.exhaustive) {
+        (Some(found), _) => found.violation.to_string(),
+        (None, true) => "every order; all invariants hold".into(),
+        (None, false) => "all invariants hold".into(),
+    };
+    println!("{name:<18} {:>12} {:>12} {:>6}  {result}", report.worlds, report.events, report.depth);
 }
 
 fn ablate(clauses: &[String], orders: u64, seconds: u64, stories: bool) -> Result<bool, String> {
