@@ -691,8 +691,9 @@ impl LimitPass {
         }
         let raise = after.tokens_milli.saturating_sub(before.tokens_milli);
         let delta = raise.saturating_sub(taken);
-        if raise > 0 {
-            // R10: a credit that landed in between must not stack.
+        if self.reset || raise > 0 {
+            // R10: a credit that landed in between must not stack on the balance that is set here.
+            // A reset that finds what it sets is no raise, and yet it would.
             clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli)]);
         }
         if delta < 0 {

@@ -150,7 +150,15 @@ fn r10_a_reset_to_less_needs_the_decrease_to_be_there() {
     let write = locked(&Item::shard(1, 4, 40_000, NOW - LENGTH), 1);
     write.assert_change("ADD b_q_tk -16000");
     write.assert_condition("b_q_tk >= 16000");
-    write.assert_no_condition_on("b_q_tk <=");
+    write.assert_condition("b_q_tk <= 40000");
+}
+
+#[test]
+fn r10_a_reset_that_finds_what_it_sets_is_made_over_the_balance_that_was_read() {
+    // A credit of the window that ended, landing in between, would stack on the new one.
+    let write = locked(&Item::shard(0, 1, 100_000, NOW - LENGTH), 1);
+    write.assert_change("ADD b_q_tk -1000");
+    write.assert_condition("b_q_tk <= 100000");
 }
 
 #[test]

@@ -80,6 +80,8 @@ struct Quota {
     /// The start its balance reflects.
     applied: Option<i128>,
     refill: i128,
+    /// How many shards its grant was sized for.
+    granted: i128,
 }
 
 impl Quota {
@@ -97,6 +99,7 @@ impl Quota {
             marker,
             applied: marker.or(start.filter(|start| *start <= refill)),
             refill,
+            granted: number(item, "gc").unwrap_or(1),
         }
     }
 
@@ -120,7 +123,7 @@ impl Ledger {
     }
 
     /// A client settles what it took from the window that began at `start`.
-    pub(crate) fn lend(&mut self, client: u8, start: i128, milli: i128) {
+    pub fn lend(&mut self, client: u8, start: i128, milli: i128) {
         self.loans.insert(client, Loan { start, milli });
     }
 
@@ -130,12 +133,10 @@ impl Ledger {
     }
 
     /// Books what one of ours wrote.
-    pub(crate) fn observe(
-        &mut self,
-        setting: &Setting,
-        actor: Actor,
-        landed: &[Landed],
-    ) -> Result<(), Violation> {
+    ///
+    /// # Errors
+    /// The invariant it breaks.
+    pub fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
         for write in landed.iter().filter(|write| write.key.1 == "#STATE") {
             let Some(before) = &write.before else {
                 let after = Quota::of(&write.after);
@@ -338,7 +339,7 @@ fn conserved(setting: &Setting, landed: &[Landed]) -> Result<(), Violation> {
         .iter()
         .filter_map(|write| Some(Quota::of(write.before.as_ref()?).tokens - Quota::of(&write.after).tokens))
         .sum();
-    let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
+    let share = setting.capacity_milli().div_euclid(made.granted.max(1));
     if paid == given || (paid == 0 && given <= share) {
         return Ok(());
     }

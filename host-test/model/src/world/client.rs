@@ -34,6 +34,8 @@ pub(super) struct Task {
     /// What has not landed of the step, in order.
     pub(super) calls: Vec<Call>,
     replies: Vec<Reply>,
+    /// The instant they were planned at.
+    pub(super) planned: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,9 +87,10 @@ impl World {
         }
         let hint = it.hint.clone().unwrap_or_else(|| setting.hint());
         let (machine, call) = draw(setting, &hint, shard, self.clock_ms(setting, client))?;
+        let planned = self.planned();
         let it = &mut self.clients[usize::from(client)];
         it.left -= 1;
-        it.task = Some(Task::boxed(Machine::Acquire(machine), vec![call]));
+        it.task = Some(Task::boxed(Machine::Acquire(machine), vec![call], planned));
         Some(Account::said(format!("asks for {} and draws shard {shard}", setting.amount)))
     }
 
@@ -109,7 +112,7 @@ impl World {
         let said = format!("settles: it used {used}");
         match machine.advance(clock(clock_ms), &[]) {
             Step::Perform(calls) => {
-                let task = Task::boxed(Machine::Settle(machine), calls);
+                let task = Task::boxed(Machine::Settle(machine), calls, self.planned());
                 self.clients[usize::from(client)].task = Some(task);
                 Ok(Some(Account::said(said)))
             }
@@ -126,7 +129,8 @@ impl World {
         let call = task.calls.first()?.clone();
         let from = task.machine.actor(client);
         self.ledger.fault();
-        self.send([Message { client, from, call }]);
+        let planned = task.planned;
+        self.send([Message { client, from, call, planned }]);
         Some(Account::said("waits in vain and sends its call again".into()))
     }
 
@@ -218,6 +222,7 @@ impl World {
             return self.check_rejection(setting, client, setting.shard_count);
         }
         task.calls = calls;
+        task.planned = self.planned();
         self.clients[usize::from(client)].task = Some(Box::new(task));
         Ok(())
     }
@@ -230,11 +235,9 @@ impl World {
         stale: bool,
         landed: &[Landed],
     ) -> Result<(), Violation> {
-        self.send(decision.follow_ups.iter().map(|call| Message {
-            client,
-            from: Actor::FollowUp,
-            call: call.clone(),
-        }));
+        let planned = self.planned();
+        let message = |call: &Call| Message { client, from: Actor::FollowUp, call: call.clone(), planned };
+        self.send(decision.follow_ups.iter().map(message));
         if let Outcome::Failed(error) = &decision.outcome {
             return Err(Violation::new("liveness", format!("an error where none was due: {error}")));
         }
@@ -326,8 +329,8 @@ impl World {
 }
 
 impl Task {
-    fn boxed(machine: Machine, calls: Vec<Call>) -> Box<Self> {
-        Box::new(Self { machine, calls, replies: Vec::new() })
+    fn boxed(machine: Machine, calls: Vec<Call>, planned: u8) -> Box<Self> {
+        Box::new(Self { machine, calls, replies: Vec::new(), planned })
     }
 }
 

@@ -42,6 +42,8 @@ struct Message {
     client: u8,
     from: Actor,
     call: Call,
+    /// The instant it was planned at.
+    planned: u8,
 }
 
 /// Everything there is at one moment.
@@ -136,7 +138,7 @@ impl World {
                 events.push(Event::OldFast(shard));
                 events.extend(setting.old_skews_ms.iter().map(|skew_ms| Event::OldPass(shard, *skew_ms)));
             }
-            if self.budget.expiries > 0 && has_expired(item, self.now_ms(setting)) {
+            if self.budget.expiries > 0 && self.may_expire(setting, item) {
                 events.push(Event::Expire(shard));
             }
         }
@@ -261,10 +263,28 @@ impl World {
         Ok(Some(Account { landed, said: "an old writer spends a token".into() }))
     }
 
+    /// The instant a call is planned at; where nothing expires, it makes no difference.
+    fn planned(&self) -> u8 {
+        if self.budget.expiries > 0 { self.instant } else { 0 }
+    }
+
+    /// Whether the table may drop the item now.
+    ///
+    /// Six windows lie between a window's end and the expiry of an item that was used in it. They
+    /// are one here, so that an expiry is to be seen at all; a call that was planned before the
+    /// item's window ended is not under way for as long as that.
+    fn may_expire(&self, setting: &Setting, item: &Item) -> bool {
+        let now_ms = self.now_ms(setting);
+        let expired = matches!(item.get("ttl"), Some(Value::Number(ttl)) if ttl * 1000 <= i128::from(now_ms));
+        let tasks = self.clients.iter().filter_map(|client| client.task.as_ref()).map(|task| task.planned);
+        let mut planned = tasks.chain(self.network.iter().map(|message| message.planned));
+        let ago_ms = |instant: u8| now_ms - EPOCH_MS - setting.instants_ms[usize::from(instant)];
+        expired && planned.all(|instant| ago_ms(instant) < setting.length_ms())
+    }
+
     fn expire(&mut self, setting: &Setting, shard: u32) -> Option<Account> {
         let key = shard_key(shard);
-        let now_ms = self.now_ms(setting);
-        self.store.get(&key).filter(|item| has_expired(item, now_ms))?;
+        self.store.get(&key).filter(|item| self.may_expire(setting, item))?;
         self.ledger.fault();
         self.ledger.forget(&key.0);
         self.store.remove(&key);
@@ -291,11 +311,6 @@ pub fn number(item: &Item, field: &str) -> Option<i128> {
         Some(Value::Number(number)) => Some(*number),
         _ => None,
     }
-}
-
-/// Whether the table may drop it.
-fn has_expired(item: &Item, now_ms: i64) -> bool {
-    matches!(item.get("ttl"), Some(Value::Number(ttl)) if ttl * 1000 <= i128::from(now_ms))
 }
 
 /// An instant for a person: ms since the world began.
