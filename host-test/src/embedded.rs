@@ -13,7 +13,8 @@ const REGION: &str = "us-east-1";
 /// How long a busy machine may take for one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A DynamoDB engine that listens on a free port of 127.0.0.1 as long as this value lives.
+/// A DynamoDB engine that listens, on a free port of 127.0.0.1 where nothing else is said, as long
+/// as this value lives.
 #[derive(Debug)]
 pub struct Embedded {
     address: SocketAddr,
@@ -50,7 +51,16 @@ impl Embedded {
     /// # Errors
     /// Where no port can be listened on.
     pub async fn in_memory() -> Result<Self, EmbeddedError> {
-        Self::start(Database::memory().map_err(|error| EmbeddedError::Memory(error.to_string()))?).await
+        Self::in_memory_on(listener().await?)
+    }
+
+    /// As [`Embedded::in_memory`], for a listener of the caller's.
+    ///
+    /// # Errors
+    /// Where it has no address, or the database cannot be set up.
+    pub fn in_memory_on(listener: TcpListener) -> Result<Self, EmbeddedError> {
+        let database = Database::memory().map_err(|error| EmbeddedError::Memory(error.to_string()))?;
+        Self::start(listener, database)
     }
 
     /// Starts an engine that keeps its data in a file, which is made where there is none.
@@ -60,11 +70,11 @@ impl Embedded {
     pub async fn in_file(path: &Path) -> Result<Self, EmbeddedError> {
         let failed = |reason: String| EmbeddedError::Open { path: path.display().to_string(), reason };
         let text = path.to_str().ok_or_else(|| failed("its path is not UTF-8".into()))?;
-        Self::start(Database::new(text).map_err(|error| failed(error.to_string()))?).await
+        let database = Database::new(text).map_err(|error| failed(error.to_string()))?;
+        Self::start(listener().await?, database)
     }
 
-    async fn start(database: Database) -> Result<Self, EmbeddedError> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    fn start(listener: TcpListener, database: Database) -> Result<Self, EmbeddedError> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let server = tokio::spawn(server::serve_with_shutdown(listener, database, async {
@@ -108,4 +118,8 @@ impl Embedded {
             Err(error) => Err(EmbeddedError::Ended(error.to_string())),
         }
     }
+}
+
+async fn listener() -> io::Result<TcpListener> {
+    TcpListener::bind(("127.0.0.1", 0)).await
 }

@@ -105,12 +105,43 @@ fn what_is_wrong_is_said_with_code_2() {
         (&["preview", "user-1", "gpt-4", "--data", "/nowhere/at/all.db"], "/nowhere/at/all.db"),
         (&["table", "create", "--data", "a", "--endpoint", "b"], "cannot be used with"),
         (&["serve", "--listen", "somewhere"], "somewhere"),
+        (&["component", "/nowhere/at/all.wasm"], "/nowhere/at/all.wasm"),
         (&["unheard-of"], "unheard-of"),
     ] {
         let (code, told, fault) = run(arguments);
         assert_eq!((code, told.as_str()), (2, ""), "{arguments:?}: {fault}");
         assert!(fault.contains(says), "{arguments:?}: {fault}");
     }
+}
+
+#[test]
+fn the_component_is_written_as_it_is_embedded() {
+    let file = std::env::temp_dir().join(format!("onewindow-cli-{}.wasm", std::process::id()));
+    let (code, told, _) = run(&["component", file.to_str().unwrap()]);
+    let written = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(code, 0);
+    assert!(told.contains(&format!("{} bytes", written.len())), "{told}");
+    assert!(written == onewindow_host::engine::component::BINARY);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_dynamodb_of_its_own_is_one_for_others_too() {
+    let mut database = onewindow(&["dynamodb", "--listen", "127.0.0.1:0", "--table", "other"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(database.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let endpoint = first.strip_prefix("listening ").unwrap_or_else(|| panic!("{first}"));
+    let arguments = ["acquire", "user-1", "gpt-4", "session=1", "--table", "other", "--endpoint", endpoint];
+    let keys = [("AWS_ACCESS_KEY_ID", "any"), ("AWS_SECRET_ACCESS_KEY", "any")];
+    let acquired = onewindow(&[&arguments, &LIMIT[..]].concat()).envs(keys).output().unwrap();
+    assert_eq!(acquired.status.code(), Some(0), "{acquired:?}");
+    let asked = Command::new("kill").args(["-TERM", &database.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    assert_eq!(database.wait().unwrap().code(), Some(0));
 }
 
 #[cfg(unix)]

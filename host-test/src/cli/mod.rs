@@ -1,7 +1,9 @@
 //! What the command line says, and where each part of it is done.
 
 mod acquire;
+mod component;
 mod demo;
+mod dynamodb;
 mod limit;
 mod look;
 mod preview;
@@ -50,6 +52,10 @@ enum Command {
     /// Manage the table.
     #[command(subcommand)]
     Table(table::Command),
+    /// Write the WebAssembly component that this program carries to a file.
+    Component(component::Args),
+    /// Run an embedded DynamoDB with the table in it, in memory, for other programs to use.
+    Dynamodb(dynamodb::Args),
 }
 
 pub(crate) fn run() -> ExitCode {
@@ -71,6 +77,8 @@ impl Command {
             Self::Acquire(args) => args.run().await,
             Self::Preview(args) => args.run().await,
             Self::Table(command) => command.run().await,
+            Self::Component(args) => args.run(),
+            Self::Dynamodb(args) => args.run().await,
         }
     }
 }

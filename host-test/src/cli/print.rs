@@ -29,6 +29,11 @@ pub(crate) fn serving(address: SocketAddr, table: &str, place: &str, engine: &st
     println!("  {FAINT}table {table} on {place}; {engine} engine; Ctrl-C ends it{FAINT:#}");
 }
 
+pub(crate) fn listening(address: SocketAddr, table: &str) {
+    println!("{GOOD}listening{GOOD:#} http://{address}");
+    println!("  {FAINT}table {table}, in memory; any credentials do; Ctrl-C ends it{FAINT:#}");
+}
+
 pub(crate) fn answer(subject: &Subject, answer: &Answer, now_ms: u64) {
     let Subject { entity, resource, .. } = subject;
     let (style, word, rest) = match &answer.decision.outcome {

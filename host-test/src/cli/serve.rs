@@ -97,7 +97,7 @@ impl Args {
 
 /// Resolves at Ctrl-C, and where a supervisor asks for the end.
 #[cfg(unix)]
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -111,7 +111,7 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
 
 /// Resolves at Ctrl-C.
 #[cfg(not(unix))]
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })

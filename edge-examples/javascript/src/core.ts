@@ -1,0 +1,84 @@
+// The core: an instance of the component, replaced where it failed.
+
+import { instantiate, type Root } from "../core/core.js";
+
+export type * from "../core/interfaces/onewindow-quota-types.js";
+export type { Settlement } from "../core/interfaces/onewindow-quota-settle.js";
+export type {
+  LimitPreview,
+  PreviewOutcome,
+  PreviewReport,
+  ShardView,
+  WindowState,
+} from "../core/interfaces/onewindow-quota-preview.js";
+export type { Classification } from "../core/interfaces/onewindow-quota-wire.js";
+
+/** The component's exports: its whole contract, the pure functions too. */
+export type Exports = Root;
+
+/** The compiled modules of the component, by file name: `core.core.wasm` and its helpers. */
+export type Modules = Readonly<Record<string, WebAssembly.Module>>;
+
+/** The core failed: a fault of ours, or memory ran out. Nothing more is known. */
+export class CoreFault extends Error {
+  override name = "CoreFault";
+}
+
+/**
+ * The core, ready to be asked.
+ *
+ * The core never panics. If it does all the same, or runs out of memory, its instance may be in any
+ * state: it is thrown away with whatever else was under way on it, and the next call gets a new one.
+ */
+export class Core {
+  readonly #modules: Modules;
+  #exports: Exports | undefined;
+
+  constructor(modules: Modules) {
+    this.#modules = modules;
+  }
+
+  /** Calls the component. Throws a `CoreFault` where it failed. */
+  call<T>(use: (exports: Exports) => T): T {
+    const exports = (this.#exports ??= this.#instantiate());
+    try {
+      return use(exports);
+    } catch (error) {
+      this.#exports = undefined;
+      throw new CoreFault(`the core failed: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  /** A machine on an instance; it is over where that instance is. */
+  begin<M extends object>(make: (exports: Exports) => M): Running<M> {
+    const machine = this.call(make);
+    const origin = this.#exports;
+    return {
+      call: (use) => {
+        if (this.#exports !== origin) throw new CoreFault("the core failed on another request");
+        return this.call(() => use(machine));
+      },
+      end: () => {
+        if (this.#exports === origin) (machine as Record<symbol, () => void>)[DISPOSE]?.();
+      },
+    };
+  }
+
+  #instantiate(): Exports {
+    return instantiate((name) => {
+      const module = this.#modules[name];
+      if (!module) throw new TypeError(`the module ${name} is missing, expected it compiled`);
+      return module;
+    }, {});
+  }
+}
+
+/** One of the contract's resources, under way. */
+export interface Running<M> {
+  call<T>(use: (machine: M) => T): T;
+  /** Gives its memory back. */
+  end(): void;
+}
+
+// As the glue names it, where the platform has no name for it yet.
+const DISPOSE = (Symbol as { dispose?: symbol }).dispose ?? Symbol.for("dispose");
