@@ -74,6 +74,7 @@ mod error;
 mod fast;
 mod hint;
 mod item;
+mod json;
 mod key;
 mod lease;
 mod limit;

@@ -1,13 +1,12 @@
 //! DynamoDB JSON to a [`Shard`].
 
 use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
-use core::{fmt, marker::PhantomData};
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use core::fmt;
 
 use super::{LimitState, Owner, Shard, number::parse_whole};
 use crate::{
     error::Error,
+    json::{Parsed, Reader},
     key::{META_SK, clip},
     limit::MAX_SECONDS,
     write::{Attribute, Field},
@@ -28,74 +27,36 @@ pub(crate) enum Raw<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Attributes<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
 
-/// A string that is borrowed unless it holds an escape.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
-            type Value = Text<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
+impl<'a> Raw<'a> {
+    /// An attribute's value: an object with one type tag.
+    fn read(json: &mut Reader<'a>) -> Parsed<Self> {
+        json.object()?;
+        let Some(tag) = json.name()? else { return Ok(Self::Other(Cow::Borrowed("nothing"))) };
+        let raw = match &*tag {
+            "N" => Self::Number(json.string()?),
+            "S" => Self::Text(json.string()?),
+            "BOOL" => Self::Boolean(json.boolean()?),
+            _ => {
+                json.skip()?;
+                Self::Other(tag)
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.into())))
-            }
+        };
+        while json.name()?.is_some() {
+            json.skip()?;
         }
-        deserializer.deserialize_str(TextVisitor(PhantomData))
+        Ok(raw)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RawVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for RawVisitor<'a> {
-            type Value = Raw<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an attribute value: an object with one type tag")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let Some(Text(tag)) = map.next_key()? else {
-                    return Ok(Raw::Other(Cow::Borrowed("nothing")));
-                };
-                let raw = match &*tag {
-                    "N" => Raw::Number(map.next_value::<Text<'a>>()?.0),
-                    "S" => Raw::Text(map.next_value::<Text<'a>>()?.0),
-                    "BOOL" => Raw::Boolean(map.next_value()?),
-                    _ => {
-                        map.next_value::<IgnoredAny>()?;
-                        Raw::Other(tag)
-                    }
-                };
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(raw)
-            }
+impl<'a> Attributes<'a> {
+    /// An item: an object of attributes.
+    pub(crate) fn read(json: &mut Reader<'a>) -> Parsed<Self> {
+        let mut attributes = Vec::with_capacity(48);
+        json.object()?;
+        while let Some(name) = json.name()? {
+            attributes.push((name, Raw::read(json)?));
         }
-        deserializer.deserialize_map(RawVisitor(PhantomData))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ItemVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for ItemVisitor<'a> {
-            type Value = Attributes<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an item: an object of attributes")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut attributes = Vec::with_capacity(48);
-                while let Some(Text(name)) = map.next_key()? {
-                    attributes.push((name, map.next_value()?));
-                }
-                Ok(Attributes(attributes))
-            }
-        }
-        deserializer.deserialize_map(ItemVisitor(PhantomData))
+        Ok(Self(attributes))
     }
 }
 
