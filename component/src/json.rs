@@ -7,6 +7,8 @@
 use alloc::{borrow::Cow, string::String};
 use core::str::FromStr;
 
+use crate::text::push_integer;
+
 /// Levels of nesting that are followed.
 const DEEPEST: u8 = 128;
 
@@ -339,41 +341,6 @@ impl Writer {
     }
 }
 
-/// Appends a number in decimal digits.
-pub(crate) fn push_integer(out: &mut String, number: i128) {
-    if number < 0 {
-        out.push('-');
-    }
-    push_natural(out, number.unsigned_abs());
-}
-
-fn push_natural(out: &mut String, number: u128) {
-    const CHUNK: u128 = 10_u128.pow(CHUNK_DIGITS as u32);
-    const CHUNK_DIGITS: usize = 19;
-    // Divisions of 128 bits are slow: one for 19 digits.
-    let (head, mut tail) = match u64::try_from(number) {
-        Ok(tail) => (0, tail),
-        Err(_) => (number.div_euclid(CHUNK), u64::try_from(number.rem_euclid(CHUNK)).unwrap_or_default()),
-    };
-    let least = if head == 0 { 1 } else { CHUNK_DIGITS };
-    if head > 0 {
-        push_natural(out, head);
-    }
-    let mut digits = [b'0'; 20];
-    let mut written = 0_usize;
-    for digit in digits.iter_mut().rev() {
-        if tail == 0 && written >= least {
-            break;
-        }
-        *digit = b'0'.saturating_add(u8::try_from(tail.rem_euclid(10)).unwrap_or_default());
-        tail = tail.div_euclid(10);
-        written = written.saturating_add(1);
-    }
-    let first = digits.len().saturating_sub(written);
-    let digits = digits.get(first..).unwrap_or_default();
-    out.push_str(core::str::from_utf8(digits).unwrap_or_default());
-}
-
 #[cfg(test)]
 mod tests {
     use std::{format, string::ToString, vec::Vec};
@@ -491,27 +458,6 @@ mod tests {
         #[test]
         fn every_escape_is_judged_as_others_do(text in "\"(\\\\([\"\\\\/bfnrtx]|u[0-9a-fA-F]{3,4}|u[dD][89a-fA-F]00))*\"") {
             agree(&text);
-        }
-
-        #[test]
-        fn a_number_is_written_in_full(number in any::<i128>(), shift in 0..127_u32) {
-            for number in [number >> shift, -(number >> shift)] {
-                let mut out = String::new();
-                push_integer(&mut out, number);
-                prop_assert_eq!(out, number.to_string());
-            }
-        }
-    }
-
-    #[test]
-    fn numbers_at_the_edges_of_their_chunks() {
-        let edges = [0, 1, 9, 10, u64::MAX.into(), 10_i128.pow(19), i128::MAX, i128::MIN + 1];
-        for edge in edges {
-            for number in [edge - 1, edge, edge.saturating_add(1), -edge] {
-                let mut out = String::new();
-                push_integer(&mut out, number);
-                assert_eq!(out, number.to_string());
-            }
         }
     }
 

@@ -69,8 +69,7 @@ impl Lease {
     /// # Errors
     /// `invalid-request` where it is something else.
     pub fn decode(text: &str) -> Result<Self, Error> {
-        Reader::read(text, Self::read)
-            .map_err(|Malformed| Error::invalid("the lease is not one of ours; nothing was written".into()))
+        Reader::read(text, Self::read).map_err(|Malformed| Error::invalid(&["the lease is not one of ours"]))
     }
 
     fn read(json: &mut Reader<'_>) -> Parsed<Self> {

@@ -80,6 +80,7 @@ mod lease;
 mod limit;
 mod look;
 mod request;
+mod text;
 mod write;
 
 pub mod acquire;

@@ -2,19 +2,14 @@
 //!
 //! A host asks [`classify`] whether to wait and send again; the machines read what remains.
 
-use alloc::{
-    borrow::Cow,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use crate::{
     answer::Reply,
     error::Error,
     item::{Attributes, Shard},
     json::{Malformed, Parsed, Reader},
-    key::clip,
+    text::{clip, contains, decimal},
 };
 
 /// What a host does about a reply.
@@ -164,7 +159,7 @@ pub fn classify(reply: &Reply) -> Classification {
 /// Reads a reply that no host will send again for.
 pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     match reply {
-        Reply::Failed(reason) => Answer::Unavailable(format!("the table did not answer: {}", clip(reason))),
+        Reply::Failed(reason) => Answer::Unavailable(["the table did not answer: ", &clip(reason)].concat()),
         Reply::Http { status, body } => match sort(*status, body) {
             Sorted::Retry(reason) if reason.starts_with(CONFLICT) => Answer::Busy,
             Sorted::Retry(reason) | Sorted::Lost(reason) | Sorted::ClockSkew(reason) => {
@@ -186,13 +181,14 @@ enum Sorted<'a> {
 }
 
 fn sort(status: u16, body: &str) -> Sorted<'_> {
+    let says = || ["the table answered with status ", &decimal(status)].concat();
     match status {
         200 => Sorted::Final(success(body)),
         400 => refusal(body),
-        429 => Sorted::Retry(format!("the table answered with status {status}")),
-        500..=599 => Sorted::Lost(format!("the table answered with status {status}")),
-        401 | 403 => Sorted::Final(Answer::Misconfigured(format!("the table answered with status {status}"))),
-        _ => Sorted::Final(Answer::Unavailable(format!("the table answered with status {status}"))),
+        429 => Sorted::Retry(says()),
+        500..=599 => Sorted::Lost(says()),
+        401 | 403 => Sorted::Final(Answer::Misconfigured(says())),
+        _ => Sorted::Final(Answer::Unavailable(says())),
     }
 }
 
@@ -215,16 +211,16 @@ fn refusal(body: &str) -> Sorted<'_> {
         ));
     };
     // `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
-    let name = kind.rsplit('#').next().unwrap_or_default().to_string();
+    let name = kind.rsplit('#').next().unwrap_or_default();
     let says = || match &message {
-        Some(message) => format!("the table refuses: {name}: {}", clip(message)),
-        None => format!("the table refuses: {name}"),
+        Some(message) => ["the table refuses: ", name, ": ", &clip(message)].concat(),
+        None => ["the table refuses: ", name].concat(),
     };
-    match name.as_str() {
+    match name {
         "ConditionalCheckFailedException" => Sorted::Final(Answer::Refused(item)),
         "TransactionCanceledException" => cancellation(reasons),
         "TransactionConflictException" | "TransactionInProgressException" => {
-            Sorted::Retry(format!("{CONFLICT}: {name}"))
+            Sorted::Retry([CONFLICT, ": ", name].concat())
         }
         "ProvisionedThroughputExceededException"
         | "ThrottlingException"
@@ -253,7 +249,7 @@ fn refusal(body: &str) -> Sorted<'_> {
 
 /// `InvalidSignatureException` says so in words when it is the time that is wrong.
 fn is_about_time(message: Option<&str>) -> bool {
-    message.is_some_and(|text| text.contains("expired") || text.contains("not yet current"))
+    message.is_some_and(|text| contains(text, "expired") || contains(text, "not yet current"))
 }
 
 fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
@@ -279,7 +275,7 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
         return Sorted::Final(Answer::Cancelled(reasons));
     }
     if any("TransactionConflict") {
-        return Sorted::Retry(format!("{CONFLICT}: TransactionConflict"));
+        return Sorted::Retry([CONFLICT, ": TransactionConflict"].concat());
     }
     if any("ThrottlingError") {
         return Sorted::Retry("the table is throttling a transaction".into());
@@ -295,6 +291,6 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
 /// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
 pub fn decode_item(item: &str) -> Result<Shard, Error> {
     let attributes = Reader::read(item, Attributes::read)
-        .map_err(|Malformed| Error::invalid("not an item in DynamoDB JSON; nothing was written".into()))?;
+        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
     attributes.shard()
 }

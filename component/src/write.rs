@@ -3,13 +3,14 @@
 //! The rules produce [`ConditionalWrite`]s; this file is the only one that spells an expression.
 //! Names and values go through positional aliases, so no name is ever part of expression text.
 
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
 use crate::{
     answer::{Call, Resend},
     error::Error,
-    json::{Writer, push_integer},
+    json::Writer,
+    text::{decimal, push_integer},
 };
 
 /// A limit's attribute: `b_{limit}_{suffix}`.
@@ -68,7 +69,7 @@ pub enum Attribute {
 
 impl Attribute {
     /// Its name as stored, in the parts it is put together from.
-    fn parts(&self) -> [&str; 4] {
+    pub(crate) fn parts(&self) -> [&str; 4] {
         match self {
             Self::Item(name) => [name, "", "", ""],
             Self::Limit(limit, field) => ["b_", limit, "_", field.suffix()],
@@ -349,10 +350,7 @@ pub fn encode(table: &str, writes: &[ConditionalWrite]) -> Result<Call, Error> {
     match writes {
         [write] => Ok(write.call(table, Images::Both)),
         writes if (1..=MAX_WRITES).contains(&writes.len()) => Ok(transaction(table, writes)),
-        _ => Err(Error::invalid(format!(
-            "{} writes, expected 1 to {MAX_WRITES}; nothing was written",
-            writes.len()
-        ))),
+        _ => Err(Error::invalid(&[&decimal(writes.len()), " writes, expected 1 to ", &decimal(MAX_WRITES)])),
     }
 }
 

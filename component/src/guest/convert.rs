@@ -251,7 +251,7 @@ fn narrow(number: i128, of: &str) -> Result<i64, Error> {
 impl TryFrom<LimitState> for x::LimitState {
     type Error = Error;
     fn try_from(state: LimitState) -> Result<Self, Error> {
-        let narrow = |number, field| narrow(number, &alloc::format!("b_{}_{field}", state.name));
+        let narrow = |number, field| narrow(number, &["b_", &state.name, "_", field].concat());
         Ok(Self {
             name: String::from(&*state.name),
             tokens_milli: narrow(state.tokens_milli, "tk")?,

@@ -17,6 +17,7 @@ use crate::{
     materialise::{Pass, Settings, Take},
     preview, propagate, refill,
     request::{AcquireRequest, check_limits},
+    text::decimal,
     wire,
     write::{Images, transaction},
 };
@@ -250,9 +251,7 @@ fn slots(number: u32) -> Result<u32, Error> {
     if number <= MAX_SHARD_COUNT {
         return Ok(number);
     }
-    Err(Error::invalid(alloc::format!(
-        "shard {number}, expected at most {MAX_SHARD_COUNT}; nothing was written"
-    )))
+    Err(Error::invalid(&["shard ", &decimal(number), ", expected at most ", &decimal(MAX_SHARD_COUNT)]))
 }
 
 /// The amounts, each with its window's length: as configured, or as stored.

@@ -1,14 +1,14 @@
 //! DynamoDB JSON to a [`Shard`].
 
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
-use core::fmt;
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
 use super::{LimitState, Owner, Shard, number::parse_whole};
 use crate::{
     error::Error,
     json::{Parsed, Reader},
-    key::{META_SK, clip},
+    key::META_SK,
     limit::MAX_SECONDS,
+    text::{clip, contains, quoted},
     write::{Attribute, Field},
 };
 
@@ -64,14 +64,14 @@ impl Raw<'_> {
     /// What was read, for a message.
     fn describe(&self) -> String {
         match self {
-            Self::Number(text) => format!("the number {}", clip(text)),
-            Self::Text(text) => format!("the string {:?}", clip(text)),
-            Self::Boolean(value) => format!("{value}"),
-            Self::Other(tag) => format!("a value of type {}", clip(tag)),
+            Self::Number(text) => ["the number ", &clip(text)].concat(),
+            Self::Text(text) => ["the string ", &quoted(text)].concat(),
+            Self::Boolean(value) => (if *value { "true" } else { "false" }).into(),
+            Self::Other(tag) => ["a value of type ", &clip(tag)].concat(),
         }
     }
 
-    fn whole(&self, attribute: &dyn fmt::Display) -> Result<i128, Error> {
+    fn whole(&self, attribute: &str) -> Result<i128, Error> {
         let number = match self {
             Self::Number(text) => parse_whole(text),
             _ => None,
@@ -80,12 +80,12 @@ impl Raw<'_> {
             .ok_or_else(|| Error::corrupt(attribute, &self.describe(), "a whole number of at most 38 digits"))
     }
 
-    fn narrow<T: TryFrom<i128>>(&self, attribute: &dyn fmt::Display, expected: &str) -> Result<T, Error> {
+    fn narrow<T: TryFrom<i128>>(&self, attribute: &str, expected: &str) -> Result<T, Error> {
         T::try_from(self.whole(attribute)?).map_err(|_| Error::corrupt(attribute, &self.describe(), expected))
     }
 
     /// An instant in ms. Bounded so that adding a window to one never overflows.
-    fn instant(&self, attribute: &dyn fmt::Display) -> Result<i64, Error> {
+    fn instant(&self, attribute: &str) -> Result<i64, Error> {
         const FARTHEST_MS: u64 = 1 << 60;
         let instant: i64 = self.narrow(attribute, "an instant in milliseconds")?;
         if instant.unsigned_abs() > FARTHEST_MS {
@@ -94,14 +94,14 @@ impl Raw<'_> {
         Ok(instant)
     }
 
-    fn text(&self, attribute: &dyn fmt::Display) -> Result<&str, Error> {
+    fn text(&self, attribute: &str) -> Result<&str, Error> {
         match self {
             Self::Text(text) => Ok(text),
             _ => Err(Error::corrupt(attribute, &self.describe(), "a string")),
         }
     }
 
-    fn boolean(&self, attribute: &dyn fmt::Display) -> Result<bool, Error> {
+    fn boolean(&self, attribute: &str) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
             _ => Err(Error::corrupt(attribute, &self.describe(), "true or false")),
@@ -129,10 +129,10 @@ impl Attributes<'_> {
     /// Reads the owner stamps off an entity's record.
     pub(crate) fn owner(&self) -> Result<Owner, Error> {
         Ok(Owner {
-            cascade: self.get("cascade").map(|raw| raw.boolean(&"cascade")).transpose()?,
-            parent_id: self.get("parent_id").map(|raw| raw.text(&"parent_id").map(Into::into)).transpose()?,
-            parent_generation: self.get("pgen").map(|raw| raw.whole(&"pgen")).transpose()?,
-            parent_incarnation: self.get("pinc").map(|raw| raw.text(&"pinc").map(Into::into)).transpose()?,
+            cascade: self.get("cascade").map(|raw| raw.boolean("cascade")).transpose()?,
+            parent_id: self.get("parent_id").map(|raw| raw.text("parent_id").map(Into::into)).transpose()?,
+            parent_generation: self.get("pgen").map(|raw| raw.whole("pgen")).transpose()?,
+            parent_incarnation: self.get("pinc").map(|raw| raw.text("pinc").map(Into::into)).transpose()?,
         })
     }
 
@@ -145,7 +145,7 @@ impl Attributes<'_> {
         let mut last_refill = None;
         let mut partials: Vec<Partial> = Vec::new();
         for (name, raw) in &self.0 {
-            let attribute: &dyn fmt::Display = &name;
+            let attribute: &str = name;
             match &**name {
                 "PK" => {
                     shard.pk = raw.text(attribute)?.into();
@@ -186,16 +186,16 @@ impl Attributes<'_> {
                 continue;
             }
             if !has_capacity {
-                let attribute = Attribute::Limit(state.name, Field::Capacity);
+                let attribute = Attribute::Limit(state.name, Field::Capacity).parts().concat();
                 return Err(Error::corrupt(&attribute, "nothing", "the capacity beside the balance"));
             }
             if &*state.name == "wcu" {
                 shard.wcu = Some(state);
             } else {
-                shard.limits.push(state);
+                let place = shard.limits.partition_point(|other| other.name < state.name);
+                shard.limits.insert(place, state);
             }
         }
-        shard.limits.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(shard)
     }
 }
@@ -203,7 +203,7 @@ impl Attributes<'_> {
 /// The slot at the end of a bucket's key.
 fn shard_of(pk: &str) -> Option<u32> {
     let (head, tail) = pk.rsplit_once('#')?;
-    (head.contains("/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
+    (contains(head, "/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| tail.parse().ok())?
 }
 
@@ -218,7 +218,7 @@ fn read_limit_attribute(
         return Ok(());
     };
     if matches!(field, "sched" | "rsched") {
-        *scheduled |= raw.text(&name)? != "-";
+        *scheduled |= raw.text(name)? != "-";
         return Ok(());
     }
     let Some(field) = Field::from_suffix(field) else { return Ok(()) };
@@ -235,47 +235,47 @@ fn read_limit_attribute(
     };
     match field {
         Field::Tokens => {
-            state.tokens_milli = raw.whole(&name)?;
+            state.tokens_milli = raw.whole(name)?;
             *has_tokens = true;
         }
         Field::Capacity => {
-            state.capacity_milli = raw.whole(&name)?;
+            state.capacity_milli = raw.whole(name)?;
             *has_capacity = true;
             if state.capacity_milli < 0 {
-                return Err(Error::corrupt(&name, &raw.describe(), "a capacity of at least 0"));
+                return Err(Error::corrupt(name, &raw.describe(), "a capacity of at least 0"));
             }
         }
-        Field::RefillAmount => state.refill_amount_milli = raw.whole(&name)?.max(0),
+        Field::RefillAmount => state.refill_amount_milli = raw.whole(name)?.max(0),
         Field::RefillPeriod => {
             let expected = "a period of at least 1 ms";
-            state.refill_period_ms = raw.narrow(&name, expected)?;
+            state.refill_period_ms = raw.narrow(name, expected)?;
             if state.refill_period_ms < 1 {
-                return Err(Error::corrupt(&name, &raw.describe(), expected));
+                return Err(Error::corrupt(name, &raw.describe(), expected));
             }
         }
-        Field::Consumed => state.consumed_milli = Some(raw.whole(&name)?),
+        Field::Consumed => state.consumed_milli = Some(raw.whole(name)?),
         Field::ResetAfter => {
             let expected = "a window of 1 to 10^9 seconds";
-            let length: u64 = raw.narrow(&name, expected)?;
+            let length: u64 = raw.narrow(name, expected)?;
             if !(1..=MAX_SECONDS).contains(&length) {
-                return Err(Error::corrupt(&name, &raw.describe(), expected));
+                return Err(Error::corrupt(name, &raw.describe(), expected));
             }
             state.reset_after_seconds = i64::try_from(length).ok();
         }
         Field::WindowStart => {
-            let start = raw.instant(&name)?;
+            let start = raw.instant(name)?;
             if start < 0 {
-                return Err(Error::corrupt(&name, &raw.describe(), "a start of at least 0"));
+                return Err(Error::corrupt(name, &raw.describe(), "a start of at least 0"));
             }
             state.window_start_ms = Some(start);
         }
-        Field::WindowApplied => state.window_applied_ms = Some(raw.instant(&name)?),
-        Field::ConsumedMark => state.consumed_mark_milli = Some(raw.whole(&name)?),
+        Field::WindowApplied => state.window_applied_ms = Some(raw.instant(name)?),
+        Field::ConsumedMark => state.consumed_mark_milli = Some(raw.whole(name)?),
         Field::GrantCount => {
-            state.grant_count = Some(raw.narrow(&name, "a grant count of at most 2^63")?);
+            state.grant_count = Some(raw.narrow(name, "a grant count of at most 2^63")?);
         }
-        Field::ToppedUp => state.topped_up_milli = Some(raw.whole(&name)?),
-        Field::Soft => state.soft_until_ms = Some(raw.instant(&name)?),
+        Field::ToppedUp => state.topped_up_milli = Some(raw.whole(name)?),
+        Field::Soft => state.soft_until_ms = Some(raw.instant(name)?),
     }
     Ok(())
 }
