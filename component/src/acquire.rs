@@ -153,11 +153,7 @@ impl Acquire {
                 };
                 self.answered(state, answer)
             }
-            (_, replies) => Err(Error::misuse(&alloc::format!(
-                "the machine was handed {} replies, expected as many as it named calls",
-                replies.len()
-            ))
-            .into()),
+            (_, replies) => Err(Error::miscounted(replies.len(), "as many as it named calls").into()),
         }
     }
 
@@ -520,9 +516,11 @@ impl Acquire {
     /// The slot itself, shard 0 and the candidates.
     fn sibling_ids(&self) -> Vec<u32> {
         let mut ids = crate::grant::candidates(self.shard, self.shard_count);
-        ids.extend([0, self.shard]);
-        ids.sort_unstable();
-        ids.dedup();
+        if ids.first() != Some(&0) {
+            ids.insert(0, 0);
+        }
+        // Its candidates are smaller.
+        ids.extend(Some(self.shard).filter(|shard| *shard != 0));
         ids
     }
 

@@ -74,11 +74,13 @@ mod error;
 mod fast;
 mod hint;
 mod item;
+mod json;
 mod key;
 mod lease;
 mod limit;
 mod look;
 mod request;
+mod text;
 mod write;
 
 pub mod acquire;

@@ -4,7 +4,7 @@
 //! [`Pass`] is the whole new state; [`Pass::write`] is the one place that turns the difference to
 //! what was read into an expression.
 
-use alloc::{borrow::Cow, string::ToString, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
     balance::{Rate, quota_ceiling, share},
@@ -14,6 +14,7 @@ use crate::{
     key::{STATE_SK, Subject},
     limit::{Amount, Limit, Recovery, milli},
     propagate::Opened,
+    text::decimal,
     window::{Window, roll_target_milli},
     write::{Action, Assignment, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
 };
@@ -575,26 +576,26 @@ impl Pass {
     /// A new item.
     fn item(&self, subject: &Subject, owner: &Owner, takes: &[Take]) -> Vec<Assignment> {
         let Subject { namespace, entity, resource, .. } = subject;
-        let id = self.id;
-        let text = |name: &'static str, text| Assignment::new(name, Value::Text(text));
+        let id = &*decimal(self.id);
+        let text = |name: &'static str, parts: &[&str]| Assignment::new(name, Value::Text(parts.concat()));
         let mut item = vec![
-            text("entity_id", entity.clone()),
-            text("resource", resource.clone()),
-            text("GSI2PK", alloc::format!("{namespace}/RESOURCE#{resource}")),
-            text("GSI2SK", alloc::format!("BUCKET#{entity}#{id}")),
-            text("GSI3PK", alloc::format!("{namespace}/ENTITY#{entity}")),
-            text("GSI3SK", alloc::format!("BUCKET#{resource}#{id}")),
-            text("GSI4PK", namespace.to_string()),
-            text("GSI4SK", alloc::format!("BUCKET#{entity}#{resource}#{id}")),
+            text("entity_id", &[entity]),
+            text("resource", &[resource]),
+            text("GSI2PK", &[namespace, "/RESOURCE#", resource]),
+            text("GSI2SK", &["BUCKET#", entity, "#", id]),
+            text("GSI3PK", &[namespace, "/ENTITY#", entity]),
+            text("GSI3SK", &["BUCKET#", resource, "#", id]),
+            text("GSI4PK", &[namespace]),
+            text("GSI4SK", &["BUCKET#", entity, "#", resource, "#", id]),
             Assignment::new("rf", self.last_refill_ms),
             Assignment::new("shard_count", self.shard_count),
             Assignment::new("cascade", Value::Boolean(owner.cascade.unwrap_or(false))),
         ];
         item.extend(self.valid_until_ms.map(|instant| Assignment::new("vu", instant)));
         item.extend(self.ttl_seconds.map(|instant| Assignment::new("ttl", instant)));
-        item.extend(owner.parent_id.clone().map(|parent| text("parent_id", parent)));
+        item.extend(owner.parent_id.as_ref().map(|parent| text("parent_id", &[parent])));
         item.extend(owner.parent_generation.map(|generation| Assignment::new("pgen", generation)));
-        item.extend(owner.parent_incarnation.clone().map(|incarnation| text("pinc", incarnation)));
+        item.extend(owner.parent_incarnation.as_ref().map(|incarnation| text("pinc", &[incarnation])));
         for limit in self.limits.iter().chain(&self.wcu) {
             item.extend(limit.seed(taken_of(takes, &limit.after.name)));
         }

@@ -202,11 +202,7 @@ impl Preview {
             }
             (State::Reading, [reply]) => self.found(reply, now_ms),
             (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
-            (_, replies) => Err(Error::misuse(&alloc::format!(
-                "the machine was handed {} replies, expected one for each call",
-                replies.len()
-            ))
-            .into()),
+            (_, replies) => Err(Error::miscounted(replies.len(), "one for each call").into()),
         }
     }
 

@@ -10,8 +10,6 @@ mod number;
 use alloc::{string::String, sync::Arc, vec::Vec};
 
 pub(crate) use decode::Attributes;
-#[cfg(feature = "component")]
-pub(crate) use number::parse_whole;
 
 /// One shard of a bucket: an item as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
