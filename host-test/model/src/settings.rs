@@ -92,6 +92,31 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("doubling")
         },
+        // The grant that is split is given in this window.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            amount: 2,
+            wcu_milli: 1000,
+            refilled_ms: Some(0),
+            instants_ms: vec![0],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("doubling-opened")
+        },
+        // Twice in one window, and the next one after it.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            wcu_milli: 0,
+            refilled_ms: Some(0),
+            began_ms: Some(0),
+            instants_ms: vec![0, 1000],
+            requests: 2,
+            ..base("doubling-twice")
+        },
         Setting {
             shard_count: 4,
             present: vec![0, 1, 2, 3],
