@@ -43,8 +43,9 @@ mod bindings {
 /// be told to anybody from in here, so it traps: the host sees it and throws the instance away.
 #[cfg(target_family = "wasm")]
 mod runtime {
+    /// Constant time, and neighbours that are given back are joined: an instance may live long.
     #[global_allocator]
-    static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+    static MEMORY: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
 
     #[panic_handler]
     fn trap(_: &core::panic::PanicInfo<'_>) -> ! {
