@@ -176,10 +176,10 @@ impl Attributes<'_> {
             }
         }
         if shard.pk.is_empty() {
-            return Err(Error::corrupt(&"PK", "nothing", "a bucket's key, ending in its shard's number"));
+            return Err(Error::corrupt("PK", "nothing", "a bucket's key, ending in its shard's number"));
         }
         shard.last_refill_ms = last_refill
-            .ok_or_else(|| Error::corrupt(&"rf", "nothing", "the instant of the last materialisation"))?;
+            .ok_or_else(|| Error::corrupt("rf", "nothing", "the instant of the last materialisation"))?;
         for Partial { state, has_tokens, has_capacity } in partials {
             if !has_tokens {
                 // Leftovers of a removed limit (a stray `ws`): not a limit.
