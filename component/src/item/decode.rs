@@ -121,6 +121,11 @@ impl Attributes<'_> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
     }
 
+    /// The buckets among some items.
+    pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
+        items.iter().filter(|item| !item.is_entity_record()).map(Attributes::shard).collect()
+    }
+
     /// Whether this is the entity's own record rather than a bucket.
     pub(crate) fn is_entity_record(&self) -> bool {
         matches!(self.get("SK"), Some(Raw::Text(text)) if text == META_SK)
