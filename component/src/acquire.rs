@@ -35,7 +35,8 @@ use crate::{
     window::told_ms,
     wire::{Answer, Reason, read},
     write::{
-        Action, Attribute, Change, ConditionalWrite, Field, Images, Term, Test, batch_read, transaction,
+        Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, batch_read,
+        transaction,
     },
 };
 
@@ -227,10 +228,8 @@ impl Acquire {
             return Err(Outcome::Unavailable("the table left items unread time and again".into()));
         }
         self.reads = self.reads.saturating_add(1);
-        let mut keys = vec![(self.request.subject.bucket_pk(0), STATE_SK)];
-        if self.shard != 0 {
-            keys.push((self.request.subject.bucket_pk(self.shard), STATE_SK));
-        }
+        let slots: &[u32] = if self.shard == 0 { &[0] } else { &[0, self.shard] };
+        let keys = self.request.subject.bucket_keys(slots);
         self.state = State::Learning;
         Ok(Step::Perform(vec![batch_read(&self.request.subject.table, &keys, false)]))
     }
@@ -238,7 +237,7 @@ impl Acquire {
     /// A named limit that neither the configuration nor the item knows is an error before any
     /// write (R15).
     fn learned(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
-        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let shards = Attributes::shards(items)?;
         for (amount, take) in self.request.consume.iter().zip(&mut self.takes) {
             *take = Take::find(amount, &self.request.limits, &shards)?;
             let stored = shards.iter().find_map(|shard| shard.limit(&amount.limit));
@@ -410,8 +409,8 @@ impl Acquire {
                 (Some(state), Some(shard)) => {
                     let count = crate::grant::grant_count(state, shard.shard_count);
                     changes.push(Change::set(of(Field::GrantCount), count));
-                    clauses.push(vec![Term::absent(of(Field::GrantCount))]);
-                    clauses.push(vec![Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli)]);
+                    clauses.require(Term::absent(of(Field::GrantCount)));
+                    clauses.require(Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli));
                 }
                 _ => clauses.push(marked(&quota)),
             }
@@ -505,8 +504,7 @@ impl Acquire {
     fn read_siblings(&mut self, own: Option<Shard>) -> Ended<Step> {
         self.begin_join()?;
         let subject = &self.request.subject;
-        let mut keys: Vec<_> =
-            self.sibling_ids().into_iter().map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        let mut keys = subject.bucket_keys(&self.sibling_ids());
         keys.push((subject.entity_pk(), META_SK));
         let call = batch_read(&subject.table, &keys, true);
         self.state = State::Siblings { own };
@@ -533,9 +531,9 @@ impl Acquire {
         if incomplete {
             return self.read_siblings(own);
         }
-        let (records, items): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_entity_record());
-        self.owner = records.first().map(|record| record.owner()).transpose()?;
-        let mut siblings = items.into_iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let record = items.iter().find(|item| item.is_entity_record());
+        self.owner = record.map(Attributes::owner).transpose()?;
+        let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids();
         self.hear_of(siblings.iter().map(|sibling| sibling.shard_count));
         if self.sibling_ids() != known {
@@ -652,14 +650,15 @@ impl Acquire {
         }
         self.rounds = self.rounds.saturating_add(1);
         let subject = &self.request.subject;
-        let keys: Vec<_> = (0..self.shard_count).map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        let slots: Vec<u32> = (0..self.shard_count).collect();
+        let keys = subject.bucket_keys(&slots);
         let call = batch_read(&subject.table, &keys, false);
         self.state = State::Looking;
         Ok(Step::Perform(vec![call]))
     }
 
     fn looked(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
-        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let shards = Attributes::shards(items)?;
         let known = self.shard_count;
         self.hear_of(shards.iter().map(|shard| shard.shard_count));
         if self.shard_count > known {

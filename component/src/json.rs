@@ -73,9 +73,13 @@ impl<'a> Reader<'a> {
         let mut string = Cow::Borrowed("");
         loop {
             let rest = self.text.get(self.at..).ok_or(Malformed)?;
-            let plain = rest.bytes().position(|byte| needs_escape(byte)).ok_or(Malformed)?;
-            string += rest.get(..plain).ok_or(Malformed)?;
-            self.at = self.at.saturating_add(plain);
+            let end = rest.bytes().position(needs_escape).ok_or(Malformed)?;
+            let plain = rest.get(..end).ok_or(Malformed)?;
+            match &mut string {
+                Cow::Borrowed("") => string = Cow::Borrowed(plain),
+                _ => string.to_mut().push_str(plain),
+            }
+            self.at = self.at.saturating_add(end);
             match self.byte()? {
                 b'"' => return Ok(string),
                 b'\\' => string.to_mut().push(self.escaped()?),

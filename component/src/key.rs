@@ -1,6 +1,6 @@
 //! Names, and the keys made of them.
 
-use alloc::{borrow::ToOwned, string::String};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use crate::{
     error::Error,
@@ -67,6 +67,11 @@ impl Subject {
     pub fn bucket_pk(&self, shard: u32) -> String {
         let Self { namespace, entity, resource, .. } = self;
         [namespace, "/BUCKET#", entity, "#", resource, "#", &decimal(shard)].concat()
+    }
+
+    /// The whole keys of several shards.
+    pub(crate) fn bucket_keys(&self, slots: &[u32]) -> Vec<(String, &'static str)> {
+        slots.iter().map(|slot| (self.bucket_pk(*slot), STATE_SK)).collect()
     }
 
     /// The partition key of the entity's own record.

@@ -16,7 +16,7 @@ use crate::{
     propagate::Opened,
     text::decimal,
     window::{Window, roll_target_milli},
-    write::{Action, Assignment, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Assignment, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// Windows an item outlives its slowest recovery by.
@@ -550,7 +550,7 @@ impl Pass {
             clauses.extend(served_gates());
         }
         // R11: a `vu` of 0 that somebody wrote in between asks for a pass of its own.
-        clauses.push(vec![Term::as_read("vu", read.valid_until_ms)]);
+        clauses.require(Term::as_read("vu", read.valid_until_ms));
         if self.valid_until_ms != read.valid_until_ms {
             changes.push(set_or_remove("vu", self.valid_until_ms));
         }
@@ -650,7 +650,7 @@ impl LimitPass {
     fn update(&self, taken: i128, changes: &mut Vec<Change>, clauses: &mut Vec<Vec<Term>>) {
         let of = |field| Attribute::Limit(self.after.name.clone(), field);
         let Some(before) = &self.before else {
-            clauses.push(vec![Term::absent(of(Field::Tokens))]);
+            clauses.require(Term::absent(of(Field::Tokens)));
             return changes.extend(self.seed(taken).into_iter().map(Change::Set));
         };
         let after = &self.after;
@@ -661,12 +661,12 @@ impl LimitPass {
         ] {
             if old != new {
                 changes.push(Change::set(of(field), new));
-                clauses.push(vec![Term::compare(of(field), Test::Equal, old)]);
+                clauses.require(Term::compare(of(field), Test::Equal, old));
             }
         }
         if before.grant_count != after.grant_count && !self.reset {
             // Whoever marks a grant with its size in between has read it off another balance.
-            clauses.push(vec![Term::as_read(of(Field::GrantCount), before.grant_count)]);
+            clauses.require(Term::as_read(of(Field::GrantCount), before.grant_count));
         }
         for (field, old, new) in [
             (Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds),
@@ -687,21 +687,21 @@ impl LimitPass {
         if self.length_ms.is_some() || before.reset_after_seconds.is_some() {
             // R5: `rf` alone is no lock against a clock that runs behind, nor against a
             // propagation that lands between the read and the write.
-            clauses.push(vec![Term::as_read(of(Field::WindowStart), before.window_start_ms)]);
-            clauses.push(vec![Term::as_read(of(Field::WindowApplied), before.window_applied_ms)]);
+            clauses.require(Term::as_read(of(Field::WindowStart), before.window_start_ms));
+            clauses.require(Term::as_read(of(Field::WindowApplied), before.window_applied_ms));
         }
         let raise = after.tokens_milli.saturating_sub(before.tokens_milli);
         let delta = raise.saturating_sub(taken);
         if self.reset || raise > 0 {
             // R10: a credit that landed in between must not stack on the balance that is set here.
             // A reset that finds what it sets is no raise, and yet it would.
-            clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli)]);
+            clauses.require(Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli));
         }
         if delta < 0 {
             // R10; a balance in debt, or one that a reset takes into debt, could never meet the
             // decrease itself: then what was read is enough.
             let floor = delta.saturating_neg().min(before.tokens_milli);
-            clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtLeast, floor)]);
+            clauses.require(Term::compare(of(Field::Tokens), Test::AtLeast, floor));
         }
         if delta != 0 {
             changes.push(Change::add(of(Field::Tokens), delta));

@@ -3,7 +3,7 @@
 //! The rules produce [`ConditionalWrite`]s; this file is the only one that spells an expression.
 //! Names and values go through positional aliases, so no name is ever part of expression text.
 
-use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec, vec::Vec};
 use core::fmt;
 
 use crate::{
@@ -250,6 +250,20 @@ pub struct ConditionalWrite {
     pub action: Action,
     /// When.
     pub clauses: Vec<Vec<Term>>,
+}
+
+/// The clauses of a write while they are put together.
+pub(crate) trait Clauses {
+    /// Adds a clause of one term.
+    fn require(&mut self, term: Term);
+}
+
+impl Clauses for Vec<Vec<Term>> {
+    // There are dozens of these: one copy, wherever it is called.
+    #[inline(never)]
+    fn require(&mut self, term: Term) {
+        self.push(vec![term]);
+    }
 }
 
 /// Which images a single update answers with.

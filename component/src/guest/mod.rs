@@ -7,7 +7,7 @@ use alloc::{string::String, vec::Vec};
 use core::cell::RefCell;
 
 use crate::{
-    answer::Step,
+    answer::{Reply, Step},
     error::Error,
     grant,
     item::{Owner, Shard},
@@ -43,8 +43,9 @@ mod bindings {
 /// be told to anybody from in here, so it traps: the host sees it and throws the instance away.
 #[cfg(target_family = "wasm")]
 mod runtime {
+    /// Constant time, and neighbours that are given back are joined: an instance may live long.
     #[global_allocator]
-    static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+    static MEMORY: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
 
     #[panic_handler]
     fn trap(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -73,7 +74,7 @@ impl acquire_export::GuestAcquisition for Acquisition {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> t::Step {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => t::Step::Perform(all(calls)),
             Step::Done(decision) => t::Step::Done(decision.into()),
@@ -91,7 +92,7 @@ impl settle_export::GuestSettling for Settling {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> settle_export::SettleStep {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => settle_export::SettleStep::Perform(all(calls)),
             Step::Done(settlement) => settle_export::SettleStep::Done(settlement.into()),
@@ -110,7 +111,7 @@ impl preview_export::GuestPreviewing for Previewing {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> preview_export::PreviewStep {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => preview_export::PreviewStep::Perform(all(calls)),
             Step::Done(outcome) => preview_export::PreviewStep::Done(outcome.into()),

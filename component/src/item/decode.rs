@@ -121,6 +121,11 @@ impl Attributes<'_> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
     }
 
+    /// The buckets among some items.
+    pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
+        items.iter().filter(|item| !item.is_entity_record()).map(Attributes::shard).collect()
+    }
+
     /// Whether this is the entity's own record rather than a bucket.
     pub(crate) fn is_entity_record(&self) -> bool {
         matches!(self.get("SK"), Some(Raw::Text(text)) if text == META_SK)
@@ -176,10 +181,10 @@ impl Attributes<'_> {
             }
         }
         if shard.pk.is_empty() {
-            return Err(Error::corrupt(&"PK", "nothing", "a bucket's key, ending in its shard's number"));
+            return Err(Error::corrupt("PK", "nothing", "a bucket's key, ending in its shard's number"));
         }
         shard.last_refill_ms = last_refill
-            .ok_or_else(|| Error::corrupt(&"rf", "nothing", "the instant of the last materialisation"))?;
+            .ok_or_else(|| Error::corrupt("rf", "nothing", "the instant of the last materialisation"))?;
         for Partial { state, has_tokens, has_capacity } in partials {
             if !has_tokens {
                 // Leftovers of a removed limit (a stray `ws`): not a limit.
