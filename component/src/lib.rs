@@ -83,6 +83,7 @@ mod write;
 
 pub mod acquire;
 pub mod balance;
+pub mod config;
 pub mod grant;
 pub mod join;
 pub mod materialise;

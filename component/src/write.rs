@@ -368,7 +368,7 @@ pub fn encode(table: &str, writes: &[ConditionalWrite]) -> Result<Call, Error> {
 }
 
 /// Reads whole items, at most 100 of them.
-pub(crate) fn batch_read(table: &str, keys: &[(String, &'static str)], consistent: bool) -> Call {
+pub(crate) fn batch_read<K: AsRef<str>>(table: &str, keys: &[(String, K)], consistent: bool) -> Call {
     #[derive(Serialize)]
     #[serde(rename_all = "PascalCase")]
     struct Read<'w> {
@@ -389,7 +389,7 @@ pub(crate) fn batch_read(table: &str, keys: &[(String, &'static str)], consisten
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         consistent_read: bool,
     }
-    let keys = keys.iter().map(|(pk, sk)| Key { pk: Text(pk), sk: Text(sk) }).collect();
+    let keys = keys.iter().map(|(pk, sk)| Key { pk: Text(pk), sk: Text(sk.as_ref()) }).collect();
     let body = Read { request_items: OneTable(table, Keys { keys, consistent_read: consistent }) };
     Call { operation: "BatchGetItem", body: to_json(&body), resend: Resend::Idempotent }
 }

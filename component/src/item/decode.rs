@@ -119,7 +119,11 @@ impl Raw<'_> {
             .ok_or_else(|| Error::corrupt(attribute, &self.describe(), "a whole number of at most 38 digits"))
     }
 
-    fn narrow<T: TryFrom<i128>>(&self, attribute: &dyn fmt::Display, expected: &str) -> Result<T, Error> {
+    pub(crate) fn narrow<T: TryFrom<i128>>(
+        &self,
+        attribute: &dyn fmt::Display,
+        expected: &str,
+    ) -> Result<T, Error> {
         T::try_from(self.whole(attribute)?).map_err(|_| Error::corrupt(attribute, &self.describe(), expected))
     }
 
@@ -133,14 +137,14 @@ impl Raw<'_> {
         Ok(instant)
     }
 
-    fn text(&self, attribute: &dyn fmt::Display) -> Result<&str, Error> {
+    pub(crate) fn text(&self, attribute: &dyn fmt::Display) -> Result<&str, Error> {
         match self {
             Self::Text(text) => Ok(text),
             _ => Err(Error::corrupt(attribute, &self.describe(), "a string")),
         }
     }
 
-    fn boolean(&self, attribute: &dyn fmt::Display) -> Result<bool, Error> {
+    pub(crate) fn boolean(&self, attribute: &dyn fmt::Display) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
             _ => Err(Error::corrupt(attribute, &self.describe(), "true or false")),
@@ -156,7 +160,7 @@ struct Partial {
 }
 
 impl Attributes<'_> {
-    fn get(&self, name: &str) -> Option<&Raw<'_>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Raw<'_>> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
     }
 

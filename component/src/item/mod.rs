@@ -9,7 +9,7 @@ mod number;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
-pub(crate) use decode::Attributes;
+pub(crate) use decode::{Attributes, Raw};
 #[cfg(feature = "component")]
 pub(crate) use number::parse_whole;
 

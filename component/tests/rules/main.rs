@@ -4,6 +4,7 @@
 
 mod kit;
 
+mod configuring;
 mod joins;
 mod locked;
 mod look;
