@@ -213,6 +213,7 @@ impl Attributes<'_> {
                 }
                 "disabled" => shard.disabled = raw.boolean(attribute)?,
                 "cascade" => shard.cascade = raw.boolean(attribute)?,
+                "parent_id" => shard.parent_id = Some(raw.text(attribute)?.into()),
                 "bypass" => shard.bypass_until_ms = Some(raw.instant(attribute)?),
                 "sched" | "rsched" => shard.scheduled |= raw.text(attribute)? != "-",
                 _ => read_limit_attribute(name, raw, &mut partials, &mut shard.scheduled)?,

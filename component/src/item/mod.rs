@@ -30,8 +30,10 @@ pub struct Shard {
     pub ttl_seconds: Option<i64>,
     /// `disabled`: reject everything.
     pub disabled: bool,
-    /// `cascade`: the item debits its parent too, which we do not do.
+    /// `cascade`: the item debits its parent too ([`Cascade`](crate::Cascade)).
     pub cascade: bool,
+    /// `parent_id`: that parent.
+    pub parent_id: Option<String>,
     /// A calendar schedule is in force on the item, which we cannot evaluate.
     pub scheduled: bool,
     /// `bypass`: admits everything while it is later than now, ms.

@@ -4,6 +4,7 @@
 
 mod kit;
 
+mod cascading;
 mod configuring;
 mod joins;
 mod locked;

@@ -9,6 +9,7 @@ the library raised that is not an answer.
 
 import asyncio
 import json
+import logging
 import os
 import random
 import sys
@@ -19,6 +20,8 @@ import warnings
 from datetime import timedelta
 
 warnings.simplefilter("ignore")
+# The old writer is told of a limit it does not know on each acquire.
+logging.disable(logging.WARNING)
 
 ROLE, PLAN = sys.argv[1], json.loads(sys.argv[2])
 RESOURCE = "gpt-4"

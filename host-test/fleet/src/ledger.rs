@@ -90,8 +90,13 @@ pub(crate) struct Bucket {
     /// Which shard was reset for which start (I2).
     resets: HashSet<(u32, i128)>,
     trace: Vec<String>,
+    /// What was reported, by the window's start.
+    reported: HashSet<(&'static str, i128)>,
     /// Moves whenever a shard's window does, or a shard appears.
     pub(crate) version: u64,
+    /// By the window's start: who granted a shard's part twice, because another had left the count
+    /// beside a grant smaller than the grant's own size.
+    regranted: BTreeMap<i128, String>,
 }
 
 #[derive(Default)]
@@ -99,6 +104,8 @@ pub(crate) struct Shard {
     pub(crate) start: Option<i128>,
     /// Spent while the reset was pending, by whom.
     pending: BTreeMap<Kind, i128>,
+    /// Who left the item with a count below the size of the grant on it.
+    misled_by: Option<(Kind, u64)>,
 }
 
 /// The quota on one item.
@@ -111,6 +118,7 @@ struct Quota {
     applied: Option<i128>,
     refill: i128,
     shard_count: i128,
+    grant_count: Option<i128>,
     length_ms: i128,
 }
 
@@ -131,6 +139,7 @@ impl Quota {
             applied: marker.or(start.filter(|start| *start <= refill)),
             refill,
             shard_count: number(image, "shard_count").unwrap_or(1).max(1),
+            grant_count: field("gc"),
             length_ms: length.unwrap_or(0) * 1000,
         })
     }
@@ -150,6 +159,8 @@ impl Quota {
 pub(crate) struct Ledger {
     pub(crate) buckets: HashMap<String, Bucket>,
     pub(crate) violations: Vec<Violation>,
+    /// Those that are the other implementations' own, each with its cause.
+    pub(crate) theirs: Vec<Violation>,
     /// Who made shards, and who doubled counts.
     pub(crate) created: BTreeMap<Kind, u64>,
     pub(crate) doubled: BTreeMap<Kind, u64>,
@@ -174,6 +185,7 @@ impl Ledger {
             let found = Booking {
                 kind,
                 shard,
+                sequence: commit.sequence,
                 correction: self.correction,
                 excess: &mut self.excess,
                 created: &mut self.created,
@@ -181,10 +193,18 @@ impl Ledger {
                 resets: &mut self.resets,
             }
             .book(bucket, write);
-            for (invariant, how) in found {
+            for (invariant, start, how) in found {
+                // One window is one violation, however often it is taken from.
+                if !bucket.reported.insert((invariant, start)) {
+                    continue;
+                }
                 let trace = bucket.trace.clone();
-                let how = format!("{how} ({name}, shard {shard})");
-                self.violations.push(Violation { invariant, kind, how, trace });
+                let window = start - bucket.length_ms + 1..start + bucket.length_ms;
+                let cause = bucket.regranted.range(window).next().filter(|_| invariant == "I1");
+                let because = cause.map_or(String::new(), |(_, cause)| format!(": {cause}"));
+                let how = format!("{how} ({name}, shard {shard}){because}");
+                let list = if cause.is_some() { &mut self.theirs } else { &mut self.violations };
+                list.push(Violation { invariant, kind, how, trace });
             }
         }
     }
@@ -193,6 +213,7 @@ impl Ledger {
 struct Booking<'a> {
     kind: Kind,
     shard: u32,
+    sequence: u64,
     correction: i128,
     excess: &'a mut i128,
     created: &'a mut BTreeMap<Kind, u64>,
@@ -200,7 +221,8 @@ struct Booking<'a> {
     resets: &'a mut BTreeMap<Kind, u64>,
 }
 
-type Found = Vec<(&'static str, String)>;
+/// The invariant, the start of the window it is about, and how it is broken.
+type Found = Vec<(&'static str, i128, String)>;
 
 impl Booking<'_> {
     fn book(mut self, bucket: &mut Bucket, write: &Write) -> Found {
@@ -229,6 +251,11 @@ impl Booking<'_> {
             None => self.take(bucket, self.kind, after.start.unwrap_or(0), after.consumed, &mut found),
         }
         let shard = bucket.shards.entry(self.shard).or_default();
+        let misled = after.grant_count.is_some_and(|granted| granted > after.shard_count);
+        if misled && self.kind == Kind::Ours {
+            found.push(("R5", after.start.unwrap_or(0), "a grant larger than the count beside it".into()));
+        }
+        shard.misled_by = misled.then(|| shard.misled_by.unwrap_or((self.kind, self.sequence)));
         if shard.start != after.start {
             shard.start = after.start;
             bucket.version += 1;
@@ -240,14 +267,22 @@ impl Booking<'_> {
         self.check_monotone(before, after, found);
         let taken = after.consumed - before.consumed;
         let raised = after.tokens - before.tokens;
-        let reset = after.applied > before.applied && after.refill > before.refill;
+        // An old writer that moves `rf` may seem to apply a window; it resets none.
+        let reset = self.kind.follows_rules() && after.applied > before.applied;
         let started = after.start != before.start;
+        if reset && self.kind == Kind::Ours && after.refill <= before.refill {
+            found.push(("I4", after.start.unwrap_or(0), format!("a reset left rf at {}", after.refill)));
+        }
         if started {
             self.charge_pending(bucket, before.start.unwrap_or(0), before.share(), found);
         }
         if !reset {
             if raised + taken > 0 {
-                found.push(("I1", format!("{} millitokens out of nothing", raised + taken)));
+                found.push((
+                    "I1",
+                    after.start.unwrap_or(0),
+                    format!("{} millitokens out of nothing", raised + taken),
+                ));
             }
             if before.is_pending() && taken != 0 {
                 let shard = bucket.shards.entry(self.shard).or_default();
@@ -257,9 +292,22 @@ impl Booking<'_> {
             return self.take(bucket, self.kind, before.applied.unwrap_or(0), taken, found);
         }
         let start = after.start.unwrap_or(0);
+        let misled_by = bucket.shards.get(&self.shard).and_then(|shard| shard.misled_by);
+        if let Some((kind, sequence)) = misled_by.filter(|_| after.grant_count < before.grant_count) {
+            let how = format!(
+                "write {} by {} reset the shard at {} although its grant was sized at {}, for write {sequence} by {} \
+                 had left its count at that",
+                self.sequence,
+                self.kind.name(),
+                after.grant_count.unwrap_or(0),
+                before.grant_count.unwrap_or(0),
+                kind.name(),
+            );
+            bucket.regranted.insert(start, how);
+        }
         *self.resets.entry(self.kind).or_default() += 1;
         if !bucket.resets.insert((self.shard, start)) {
-            found.push(("I2", format!("reset twice for the window that began at {start}")));
+            found.push(("I2", start, format!("reset twice for the window that began at {start}")));
         }
         if !started {
             // A roll: what was spent since the propagation is of the window it applies.
@@ -270,16 +318,32 @@ impl Booking<'_> {
 
     fn check_monotone(&self, before: &Quota, after: &Quota, found: &mut Found) {
         if after.start < before.start {
-            found.push(("I4", format!("ws fell from {:?} to {:?}", before.start, after.start)));
+            found.push((
+                "I4",
+                after.start.unwrap_or(0),
+                format!("ws fell from {:?} to {:?}", before.start, after.start),
+            ));
         }
         if after.marker < before.marker {
-            found.push(("I4", format!("wa fell from {:?} to {:?}", before.marker, after.marker)));
+            found.push((
+                "I4",
+                after.start.unwrap_or(0),
+                format!("wa fell from {:?} to {:?}", before.marker, after.marker),
+            ));
         }
         if self.kind.follows_rules() && after.refill < before.refill {
-            found.push(("I4", format!("rf fell from {} to {}", before.refill, after.refill)));
+            found.push((
+                "I4",
+                after.start.unwrap_or(0),
+                format!("rf fell from {} to {}", before.refill, after.refill),
+            ));
         }
         if after.marker.is_some() && after.marker > after.start {
-            found.push(("I5", format!("wa {:?} is later than ws {:?}", after.marker, after.start)));
+            found.push((
+                "I5",
+                after.start.unwrap_or(0),
+                format!("wa {:?} is later than ws {:?}", after.marker, after.start),
+            ));
         }
     }
 
@@ -317,6 +381,7 @@ impl Booking<'_> {
             if milli > 0 && taken > bucket.capacity + corrections {
                 found.push((
                     "I1",
+                    first,
                     format!(
                         "{taken} of {} millitokens taken in the window that began at {first}",
                         bucket.capacity + corrections
@@ -333,7 +398,7 @@ fn foreign_survives(before: Option<&Image>, after: &Image, kind: Kind, found: &m
     let Some(before) = before.filter(|_| kind != Kind::Operator) else { return };
     for (name, value) in before.iter().filter(|(name, _)| name.starts_with("fleet_")) {
         if after.get(name) != Some(value) {
-            found.push(("I10", format!("{name} changed")));
+            found.push(("I10", 0, format!("{name} changed")));
         }
     }
 }

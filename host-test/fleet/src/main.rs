@@ -237,11 +237,12 @@ impl Run {
     }
 
     fn write_traces(&self, ledger: &Ledger) -> anyhow::Result<()> {
-        let Some(folder) = self.traces.as_ref().filter(|_| !ledger.violations.is_empty()) else {
+        let violations: Vec<_> = ledger.violations.iter().chain(&ledger.theirs).take(20).collect();
+        let Some(folder) = self.traces.as_ref().filter(|_| !violations.is_empty()) else {
             return Ok(());
         };
         std::fs::create_dir_all(folder)?;
-        for (index, violation) in ledger.violations.iter().take(20).enumerate() {
+        for (index, violation) in violations.into_iter().enumerate() {
             let file = folder.join(format!("{index}-{}.txt", violation.invariant));
             let text = format!("{}\n{}\n", violation.how, violation.trace.join("\n"));
             std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;

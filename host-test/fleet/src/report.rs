@@ -136,7 +136,14 @@ pub(crate) fn print(
     for violation in ledger.violations.iter().take(20) {
         println!("  ✘ {} by {}: {}", violation.invariant, violation.kind.name(), violation.how);
     }
-    println!("\n  {} violations", ledger.violations.len());
+    for violation in ledger.theirs.iter().take(20) {
+        println!("  · {} broken among the others: {}", violation.invariant, violation.how);
+    }
+    println!(
+        "\n  {} violations; {} more that the other implementations made by themselves",
+        ledger.violations.len(),
+        ledger.theirs.len()
+    );
     ledger.violations.is_empty()
         && errors.is_empty()
         && agreement.errors.is_empty()
