@@ -1,5 +1,6 @@
 //! The limiter: an engine, a client and a clock, and the loop between them.
 
+mod chains;
 mod configurations;
 mod drive;
 mod follow_ups;
@@ -8,8 +9,8 @@ mod hints;
 use std::{sync::Arc, time::Duration};
 
 use onewindow::{
-    AcquireRequest, Amount, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome, Settlement, Subject,
-    config,
+    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
+    Settlement, Subject, config,
 };
 use tokio::time::Instant;
 
@@ -18,6 +19,7 @@ use crate::{
     dynamo::{Client, Cost},
     engine::{Engine, Looked},
 };
+use chains::Chains;
 use configurations::Configurations;
 use drive::{Undecided, drive};
 pub use follow_ups::FollowUpStats;
@@ -92,6 +94,7 @@ struct Inner {
     client: Client,
     options: LimiterOptions,
     hints: Hints,
+    chains: Chains,
     configurations: Configurations,
     follow_ups: FollowUps,
 }
@@ -128,6 +131,21 @@ impl Answer {
     }
 }
 
+/// The answer to a request for tokens of an entity and of those above it.
+#[derive(Clone, Debug)]
+#[must_use = "it says whether the tokens were taken"]
+pub struct CascadeAnswer {
+    /// What was decided. Its follow-ups are under way already.
+    pub decision: CascadeDecision,
+    /// Whether the request is let through although the table did not answer
+    /// ([`OnUnavailable::Allow`]).
+    pub degraded: bool,
+    /// How many follow-ups were begun.
+    pub follow_ups: usize,
+    /// What it took to come to the answer; the follow-ups are not in it.
+    pub cost: Cost,
+}
+
 /// The answer to a settlement.
 #[derive(Clone, Debug)]
 #[must_use = "it says whether the difference is recorded"]
@@ -155,7 +173,17 @@ impl Limiter {
         let hints = Hints::new(options.remembered_subjects);
         let configurations = Configurations::new(options.keep_configuration_for);
         let follow_ups = FollowUps::default();
-        Self { inner: Arc::new(Inner { engine, client, options, hints, configurations, follow_ups }) }
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                client,
+                options,
+                hints,
+                chains: Chains::default(),
+                configurations,
+                follow_ups,
+            }),
+        }
     }
 
     /// Takes tokens, all or nothing.
@@ -200,6 +228,83 @@ impl Limiter {
             configurations.forget(&key);
         }
         self.answer(decision, cost)
+    }
+
+    /// Takes tokens from an entity and from every entity above it: from all or from none.
+    ///
+    /// Who is above whom is what the items and the entities' records say; it is remembered, so
+    /// that the steady state is one round trip. Limits that the request leaves out are read from the
+    /// table for each level ([`LimiterOptions::keep_configuration_for`]). A lease is given for each
+    /// level, to be settled by itself.
+    pub async fn acquire_cascading(&self, request: AcquireRequest) -> CascadeAnswer {
+        let Inner { options, hints, chains, .. } = &*self.inner;
+        let key = request.subject.hint_key();
+        let mut cost = Cost::default();
+        let decision = match self.levels(request, chains.get(&key), &mut cost).await {
+            Ok(levels) => {
+                let subjects: Vec<_> = levels.iter().map(|level| level.subject.clone()).collect();
+                let driven = drive(&self.inner, |engine| engine.cascade(levels), &mut cost).await;
+                let decision = driven.unwrap_or_else(|undecided| match undecided {
+                    Undecided::Busy => chains::bare(Outcome::Unavailable(undecided.to_string())),
+                    Undecided::Runaway => chains::bare(Outcome::Failed(undecided.into())),
+                });
+                let above = decision.levels.iter().skip(1).map(|level| level.entity.clone());
+                if !decision.levels.is_empty() {
+                    chains.put(key, above.collect());
+                }
+                for (level, subject) in decision.levels.iter().zip(&subjects) {
+                    if level.hint.key == subject.hint_key() {
+                        hints.put(level.hint.clone(), options.clock.now_ms());
+                    }
+                }
+                decision
+            }
+            Err(outcome) => chains::bare(outcome),
+        };
+        self.cascade_answer(decision, cost)
+    }
+
+    /// A request for each entity that is known to be in the chain.
+    async fn levels(
+        &self,
+        request: AcquireRequest,
+        above: Vec<String>,
+        cost: &mut Cost,
+    ) -> Result<Vec<AcquireRequest>, Outcome> {
+        let Inner { client, options, hints, configurations, .. } = &*self.inner;
+        let deadline = Instant::now() + options.deadline;
+        let own = request.subject.entity.clone();
+        let mut levels = Vec::new();
+        for entity in std::iter::once(own).chain(above) {
+            let mut level = request.clone();
+            level.seed = fastrand::u64(1..);
+            if !levels.is_empty() {
+                // The caller's limits and hint are the entity's own.
+                level.subject.entity = entity;
+                level.limits.clear();
+                level.hint = None;
+            }
+            if let Some(configured) = configurations.fill_in(&mut level, client, deadline, cost).await?
+                && configured.disabled
+            {
+                return Err(Outcome::Disabled);
+            }
+            if level.hint.is_none() {
+                level.hint = hints.get(&level.subject.hint_key());
+            }
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    fn cascade_answer(&self, mut decision: CascadeDecision, cost: Cost) -> CascadeAnswer {
+        let Inner { client, options, follow_ups, .. } = &*self.inner;
+        let calls = std::mem::take(&mut decision.follow_ups);
+        let begun = calls.len();
+        follow_ups.begin(client, calls, options.follow_up_deadline);
+        let degraded = matches!(decision.outcome, Outcome::Unavailable(_))
+            && options.on_unavailable == OnUnavailable::Allow;
+        CascadeAnswer { decision, degraded, follow_ups: begun, cost }
     }
 
     fn answer(&self, mut decision: Decision, cost: Cost) -> Answer {
@@ -283,6 +388,7 @@ impl Limiter {
     /// Forgets every hint and all configuration, as a host that was started anew.
     pub fn forget(&self) {
         self.inner.hints.clear();
+        self.inner.chains.clear();
         self.inner.configurations.clear();
     }
 
