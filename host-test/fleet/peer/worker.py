@@ -1,6 +1,6 @@
 """A process of the other implementation on the table, driven by `onewindow-fleet`.
 
-    worker.py ROLE PLAN       ROLE: setup | sync | async | old | reader, PLAN: a JSON object
+    worker.py ROLE PLAN       ROLE: setup | sync | async | old | reader | differ, PLAN: a JSON object
 
 A worker takes tokens at random until it is killed or its input ends. It prints one JSON object a line:
 `{"acquires": …, "admitted": …, "rejected": …}`, counted since its start, and `{"error": …}` for whatever
@@ -202,6 +202,38 @@ def run_reader():
             failed(error)
 
 
+def run_differ():
+    """Makes the acquire on each line of its input, at the time and on the shard that it names."""
+    from zae_limiter import Limit, RateLimitExceeded, SyncRateLimiter, SyncRepository
+
+    repository = connect(SyncRepository)
+    enter(repository, PLAN["namespace"])
+    for line in sys.stdin:
+        ask = json.loads(line)
+        # A process that knows nothing yet but how many shards there are.
+        repository._entity_cache.clear()
+        limiter = SyncRateLimiter(repository=repository)
+        repository._now_ms = lambda now_ms=ask["now_ms"]: now_ms
+        repository.select_shard = lambda entity_id, resource, shard_id=None, shard_count=None, avoid=frozenset(): (
+            ask["shard"] if shard_id is None else shard_id,
+            ask["count"] if shard_count is None else shard_count,
+        )
+        limits = [
+            Limit.quota(SESSION, ask["capacity"], reset_after=timedelta(seconds=ask["window_seconds"])),
+            Limit.custom(
+                RATE, capacity=ask["rate_capacity"], refill_amount=ask["rate_capacity"], refill_period_seconds=60
+            ),
+        ]
+        try:
+            with limiter.acquire(ask["entity"], RESOURCE, consume=ask["consume"], limits=limits):
+                pass
+            tell(outcome="admitted")
+        except RateLimitExceeded as refusal:
+            tell(outcome="rejected", retry_after_seconds=refusal.retry_after_seconds)
+        except Exception as error:
+            tell(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+
+
 def end_with_parent():
     """The fleet's end, however it comes, is the worker's."""
     sys.stdin.read()
@@ -214,4 +246,4 @@ if __name__ == "__main__":
     if ROLE == "async":
         asyncio.run(run_async())
     else:
-        {"setup": setup, "sync": run_sync, "old": run_old, "reader": run_reader}[ROLE]()
+        {"setup": setup, "sync": run_sync, "old": run_old, "reader": run_reader, "differ": run_differ}[ROLE]()

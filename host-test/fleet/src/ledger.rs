@@ -291,7 +291,8 @@ impl Booking<'_> {
             }
             return self.take(bucket, self.kind, before.applied.unwrap_or(0), taken, found);
         }
-        let start = after.start.unwrap_or(0);
+        // A reset that lands late is of the window it read, whatever was propagated meanwhile.
+        let start = after.applied.unwrap_or(0);
         let misled_by = bucket.shards.get(&self.shard).and_then(|shard| shard.misled_by);
         if let Some((kind, sequence)) = misled_by.filter(|_| after.grant_count < before.grant_count) {
             let how = format!(

@@ -3,6 +3,7 @@
 //!
 //! `fleet.sh` installs what it takes and runs it.
 
+mod differ;
 mod history;
 mod ledger;
 mod operator;
@@ -42,6 +43,8 @@ struct Cli {
 enum Command {
     /// Runs the fleet and prints who admitted how much in each window.
     Run(Run),
+    /// Compares single decisions on random items, in both directions.
+    Differ(Differ),
     /// A process of ours in the fleet.
     #[command(hide = true)]
     Worker {
@@ -51,7 +54,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Run {
+struct Peers {
     /// The interpreter with zae-limiter 0.17.0.
     #[arg(long, value_name = "FILE")]
     python: PathBuf,
@@ -61,6 +64,30 @@ struct Run {
     /// `peer/worker.py`.
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
+}
+
+impl Peers {
+    fn pythons(&self) -> Pythons {
+        Pythons { script: self.script.clone(), current: self.python.clone(), old: self.old_python.clone() }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct Differ {
+    #[command(flatten)]
+    peers: Peers,
+    /// Random buckets.
+    #[arg(long, default_value_t = 3_000)]
+    cases: u64,
+    /// What they are drawn from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    #[command(flatten)]
+    peers: Peers,
     /// Windows to see before it ends.
     #[arg(long, default_value_t = 300)]
     windows: usize,
@@ -97,6 +124,16 @@ struct Run {
 async fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().command {
         Command::Run(run) => Ok(if run.go().await? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        Command::Differ(differ) => {
+            let recorder = Recorder::start(Box::new(|_| {})).await?;
+            let pythons = differ.peers.pythons();
+            let plan =
+                plan(&recorder, &pythons, Plan { capacity: 96, window_seconds: 60, ..Plan::default() })
+                    .await?;
+            let peer = Peer::begin(&pythons, "differ", &plan)?;
+            let alike = differ::run(&plan, peer, differ.cases, differ.seed).await?;
+            Ok(if alike { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Command::Worker { plan } => {
             worker::run(serde_json::from_str(&plan).context("the plan is not one of ours")?).await?;
             Ok(ExitCode::SUCCESS)
@@ -109,12 +146,17 @@ impl Run {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
         let books = Arc::clone(&ledger);
         let recorder = Recorder::start(Box::new(move |commit| lock(&books).observe(&commit))).await?;
-        let pythons = Pythons {
-            script: self.script.clone(),
-            current: self.python.clone(),
-            old: self.old_python.clone(),
+        let pythons = self.peers.pythons();
+        let wanted = Plan {
+            run: "u".into(),
+            period_ms: 40_000,
+            entities: self.entities,
+            capacity: self.capacity,
+            window_seconds: self.window_seconds,
+            correction: 5,
+            ..Plan::default()
         };
-        let plan = self.plan(&recorder, &pythons).await?;
+        let plan = plan(&recorder, &pythons, wanted).await?;
         lock(&ledger).correction = i128::from(plan.correction) * 1000;
         let mut workers = self.workers(&plan);
         for worker in &mut workers {
@@ -144,30 +186,6 @@ impl Run {
         );
         self.write_traces(&ledger)?;
         Ok(held && in_time)
-    }
-
-    /// Makes the table and has the peer configure it.
-    async fn plan(&self, recorder: &Recorder, pythons: &Pythons) -> anyhow::Result<Plan> {
-        let mut plan = Plan {
-            endpoint: recorder.endpoint.clone(),
-            table: "fleet".into(),
-            run: "u".into(),
-            period_ms: 40_000,
-            entities: self.entities,
-            capacity: self.capacity,
-            window_seconds: self.window_seconds,
-            // Short enough to be refilled every second or so, which is what old writers do.
-            rate_capacity: 60,
-            correction: 5,
-            ..Plan::default()
-        };
-        let credentials = Credentials::fixed("operator-setup", "fleet", None);
-        let client = Client::new(ClientConfig::new(&plan.endpoint, "us-east-1", credentials))?;
-        table::create(&client, &plan.table, false, Duration::from_secs(60)).await?;
-        let told = Peer::begin(pythons, "setup", &plan)?.hear()?;
-        plan.namespace = told["namespace"].as_str().context("the peer told no namespace")?.to_owned();
-        plan.began_ms = Clock::System.now_ms();
-        Ok(plan)
     }
 
     /// Two of each, one of them with a clock that is off; of the old writers one.
@@ -250,6 +268,24 @@ impl Run {
         tell(&format!("the traces are in {}", folder.display()));
         Ok(())
     }
+}
+
+/// Makes the table and has the peer configure it.
+async fn plan(recorder: &Recorder, pythons: &Pythons, wanted: Plan) -> anyhow::Result<Plan> {
+    let mut plan = Plan {
+        endpoint: recorder.endpoint.clone(),
+        table: "fleet".into(),
+        // Short enough to be refilled every second or so, which is what old writers do.
+        rate_capacity: 60,
+        ..wanted
+    };
+    let credentials = Credentials::fixed("operator-setup", "fleet", None);
+    let client = Client::new(ClientConfig::new(&plan.endpoint, "us-east-1", credentials))?;
+    table::create(&client, &plan.table, false, Duration::from_secs(60)).await?;
+    let told = Peer::begin(pythons, "setup", &plan)?.hear()?;
+    plan.namespace = told["namespace"].as_str().context("the peer told no namespace")?.to_owned();
+    plan.began_ms = Clock::System.now_ms();
+    Ok(plan)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
