@@ -85,6 +85,8 @@ mod write;
 
 pub mod acquire;
 pub mod balance;
+pub mod cascade;
+pub mod config;
 pub mod grant;
 pub mod join;
 pub mod materialise;
@@ -100,6 +102,7 @@ mod guest;
 
 pub use acquire::Acquire;
 pub use answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend, Step};
+pub use cascade::{Cascade, CascadeDecision, LevelDecision};
 pub use error::{Error, ErrorCode};
 pub use hint::{Blocked, Hint};
 pub use item::{LimitState, Owner, Shard};

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     grant,
     item::{LimitState, Owner, Shard},
-    key::{STATE_SK, Subject},
+    key::{STATE_SK, Subject, legal_count},
     limit::{Amount, Limit, Recovery, milli},
     propagate::Opened,
     text::decimal,
@@ -344,14 +344,6 @@ pub(crate) fn check_unscheduled(shard: &Shard) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to take from an item that debits a parent as well (section 7).
-pub(crate) fn check_uncascaded(shard: &Shard) -> Result<(), Error> {
-    if shard.cascade {
-        return Err(Error::unsupported("the stored item debits a parent as well (cascade)"));
-    }
-    Ok(())
-}
-
 impl Pass {
     /// Brings `shard` up to date.
     ///
@@ -359,7 +351,7 @@ impl Pass {
     /// `unsupported` where the item needs what we cannot evaluate, `overflow` where a number
     /// leaves its range.
     pub fn of(shard: &Shard, settings: &Settings<'_>) -> Result<Self, Error> {
-        Self::with_seeds(Some(shard), shard.id, shard.shard_count, Vec::new(), settings)
+        Self::with_seeds(Some(shard), shard.id, proven_count(shard), Vec::new(), settings)
     }
 
     /// A pass that seeds limits: onto an item, or as a new one.
@@ -603,6 +595,16 @@ impl Pass {
     }
 }
 
+/// The shard count an item proves (R4): the stored one, or the size of a grant on it that is larger.
+///
+/// Another writer may seed a quota sized at 16 shards onto an item that was made by one which knew
+/// of 8, and leave the count as it is. The next reset at 8 would grant again what the shard split
+/// off meanwhile was granted.
+fn proven_count(shard: &Shard) -> u32 {
+    let granted = shard.limits.iter().filter_map(|limit| u32::try_from(limit.grant_count?).ok()).max();
+    shard.shard_count.max(granted.map_or(1, legal_count))
+}
+
 /// The farthest instant a `ttl` is set to: year 9999.
 const FARTHEST_TTL_SECONDS: i64 = 253_402_300_799;
 
@@ -617,7 +619,8 @@ fn set_or_remove(name: &'static str, value: Option<i64>) -> Change {
     }
 }
 
-/// No write of ours takes from a bucket that is switched off, or that debits a parent as well.
+/// No write of ours takes from a bucket that is switched off, nor from one that debits a parent as
+/// well, unless it is a cascade's, which changes the second of these gates.
 pub(crate) fn served_gates() -> [Vec<Term>; 2] {
     ["disabled", "cascade"]
         .map(|name| vec![Term::absent(name), Term::compare(name, Test::NotEqual, Value::Boolean(true))])

@@ -369,13 +369,13 @@ pub fn encode(table: &str, writes: &[ConditionalWrite]) -> Result<Call, Error> {
 }
 
 /// Reads whole items, at most 100 of them.
-pub(crate) fn batch_read(table: &str, keys: &[(String, &'static str)], consistent: bool) -> Call {
+pub(crate) fn batch_read<K: AsRef<str>>(table: &str, keys: &[(String, K)], consistent: bool) -> Call {
     let mut json = Writer::with_capacity(2048);
     json.object(|json| {
         json.name("RequestItems").object(|json| {
             json.name(table).object(|json| {
                 let each = |json: &mut Writer| {
-                    keys.iter().for_each(|(pk, sk)| json.object(|json| key(json, pk, sk)))
+                    keys.iter().for_each(|(pk, sk)| json.object(|json| key(json, pk, sk.as_ref())))
                 };
                 json.name("Keys").array(each);
                 if consistent {

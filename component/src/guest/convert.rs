@@ -4,10 +4,13 @@ use alloc::string::String;
 
 use super::{
     all,
-    bindings::exports::onewindow::quota::{preview as p, settle as s, types as t, window as w, wire as x},
+    bindings::exports::onewindow::quota::{
+        cascade as c, preview as p, settle as s, types as t, window as w, wire as x,
+    },
 };
 use crate::{
     answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend},
+    cascade::{CascadeDecision, LevelDecision},
     error::{Error, ErrorCode},
     grant,
     hint::{Blocked, Hint},
@@ -173,6 +176,23 @@ impl From<Decision> for t::Decision {
             limits: all(decision.limits),
             follow_ups: all(decision.follow_ups),
             hint: decision.hint.into(),
+        }
+    }
+}
+
+impl From<CascadeDecision> for c::CascadeDecision {
+    fn from(decision: CascadeDecision) -> Self {
+        let level = |level: LevelDecision| c::Level {
+            entity: level.entity,
+            limits: all(level.limits),
+            lease: level.lease.map(|lease| lease.encode()),
+            hint: level.hint.into(),
+        };
+        Self {
+            outcome: decision.outcome.into(),
+            decided_by: u32::try_from(decision.decided_by).unwrap_or_default(),
+            levels: decision.levels.into_iter().map(level).collect(),
+            follow_ups: all(decision.follow_ups),
         }
     }
 }

@@ -22,8 +22,8 @@ use crate::{
     write::{Images, transaction},
 };
 use bindings::exports::onewindow::quota::{
-    acquire as acquire_export, preview as preview_export, settle as settle_export, types as t,
-    window as window_export, wire as wire_export,
+    acquire as acquire_export, cascade as cascade_export, preview as preview_export, settle as settle_export,
+    types as t, window as window_export, wire as wire_export,
 };
 
 /// What wit-bindgen makes of `wit/`.
@@ -56,6 +56,7 @@ mod runtime {
 struct Component;
 
 struct Acquisition(RefCell<crate::Acquire>);
+struct Cascading(RefCell<crate::Cascade>);
 struct Settling(RefCell<crate::Settle>);
 struct Previewing(RefCell<crate::Preview>);
 
@@ -78,6 +79,24 @@ impl acquire_export::GuestAcquisition for Acquisition {
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => t::Step::Perform(all(calls)),
             Step::Done(decision) => t::Step::Done(decision.into()),
+        }
+    }
+}
+
+impl cascade_export::Guest for Component {
+    type Cascading = Cascading;
+}
+
+impl cascade_export::GuestCascading for Cascading {
+    fn new(levels: Vec<t::AcquireRequest>) -> Self {
+        Self(RefCell::new(crate::Cascade::new(all(levels))))
+    }
+
+    fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> cascade_export::CascadeStep {
+        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        match self.0.borrow_mut().advance(now_ms, &replies) {
+            Step::Perform(calls) => cascade_export::CascadeStep::Perform(all(calls)),
+            Step::Done(decision) => cascade_export::CascadeStep::Done(decision.into()),
         }
     }
 }

@@ -80,7 +80,7 @@ impl Raw<'_> {
             .ok_or_else(|| Error::corrupt(attribute, &self.describe(), "a whole number of at most 38 digits"))
     }
 
-    fn narrow<T: TryFrom<i128>>(&self, attribute: &str, expected: &str) -> Result<T, Error> {
+    pub(crate) fn narrow<T: TryFrom<i128>>(&self, attribute: &str, expected: &str) -> Result<T, Error> {
         T::try_from(self.whole(attribute)?).map_err(|_| Error::corrupt(attribute, &self.describe(), expected))
     }
 
@@ -94,14 +94,14 @@ impl Raw<'_> {
         Ok(instant)
     }
 
-    fn text(&self, attribute: &str) -> Result<&str, Error> {
+    pub(crate) fn text(&self, attribute: &str) -> Result<&str, Error> {
         match self {
             Self::Text(text) => Ok(text),
             _ => Err(Error::corrupt(attribute, &self.describe(), "a string")),
         }
     }
 
-    fn boolean(&self, attribute: &str) -> Result<bool, Error> {
+    pub(crate) fn boolean(&self, attribute: &str) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
             _ => Err(Error::corrupt(attribute, &self.describe(), "true or false")),
@@ -117,7 +117,7 @@ struct Partial {
 }
 
 impl Attributes<'_> {
-    fn get(&self, name: &str) -> Option<&Raw<'_>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Raw<'_>> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
     }
 
@@ -175,6 +175,7 @@ impl Attributes<'_> {
                 }
                 "disabled" => shard.disabled = raw.boolean(attribute)?,
                 "cascade" => shard.cascade = raw.boolean(attribute)?,
+                "parent_id" => shard.parent_id = Some(raw.text(attribute)?.into()),
                 "bypass" => shard.bypass_until_ms = Some(raw.instant(attribute)?),
                 "sched" | "rsched" => shard.scheduled |= raw.text(attribute)? != "-",
                 _ => read_limit_attribute(name, raw, &mut partials, &mut shard.scheduled)?,

@@ -143,6 +143,13 @@ impl World {
         self.call("GetItem", body).await["Item"].as_object().cloned()
     }
 
+    /// The bucket item at a partition key, whoever's.
+    pub(crate) async fn at(&self, pk: &str) -> Option<Map<String, Json>> {
+        let key = json!({ "PK": { "S": pk }, "SK": { "S": "#STATE" } });
+        let body = json!({ "TableName": TABLE, "Key": key, "ConsistentRead": true });
+        self.call("GetItem", body).await["Item"].as_object().cloned()
+    }
+
     /// Every item of the bucket that exists, by shard.
     pub(crate) async fn items(&self) -> BTreeMap<u32, Map<String, Json>> {
         let mut items = BTreeMap::new();
