@@ -160,11 +160,22 @@ impl Cascade {
         if !calls.is_empty() {
             return Step::Perform(calls);
         }
-        let refused = self.refusal().is_some();
+        let refusal = self.refusal();
+        let refused = refusal.is_some();
         let taken = self.levels.iter_mut().filter_map(|level| level.lease().filter(|_| refused));
         let leases: Vec<Lease> =
             taken.collect::<Vec<_>>().into_iter().chain(mem::take(&mut self.strays)).collect();
-        self.give_back(leases.iter().map(|lease| (release(&self.levels, lease), 0)).collect(), now_ms, &[])
+        let settles: Vec<_> = leases.iter().map(|lease| (release(&self.levels, lease), 0)).collect();
+        if refusal.is_some_and(|index| self.is_unavailable(index)) {
+            // The time for the answer may be over, and what is sent now would be lost with it.
+            for (mut settle, _) in settles {
+                if let Step::Perform(credits) = settle.advance(now_ms, &[]) {
+                    self.follow_ups.extend(credits);
+                }
+            }
+            return Step::Done(self.decide());
+        }
+        self.give_back(settles, now_ms, &[])
     }
 
     /// The items of a level name another parent than was thought: what is above it is let go.
@@ -233,6 +244,11 @@ impl Cascade {
             _ => None,
         });
         refusing.max().map(|(_, _, core::cmp::Reverse(index))| index)
+    }
+
+    fn is_unavailable(&self, index: usize) -> bool {
+        let state = self.levels.get(index).map(|level| &level.state);
+        matches!(state, Some(State::Decided(Decision { outcome: Outcome::Unavailable(_), .. })))
     }
 
     /// Credits, before the answer: who asks again finds them.

@@ -186,7 +186,8 @@ impl Ablation {
             (Self::Restore, Kind::Pass) if resets(write) => drop_changes(write, |name| name.ends_with("_tk")),
             (Self::GrantCount, _) => drop_changes(write, |name| name.ends_with("_gc")),
             (Self::DoublingPin, Kind::Other) => {
-                drop_parts(write, |part| is_count(part, |comparison| comparison == Comparison::Equal))
+                let is_floor = |part: &_| is_count(part, |comparison| comparison == Comparison::Less);
+                drop_parts(write, |part| ends_with(part, &["shard_count"]) && !is_floor(part));
             }
             (Self::RaiseFloor, Kind::Other) => {
                 drop_parts(write, |part| is_count(part, |comparison| comparison != Comparison::Equal))

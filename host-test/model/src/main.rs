@@ -166,12 +166,15 @@ struct Search {
     /// Only in these worlds.
     #[arg(long = "world", value_name = "WORLD")]
     worlds: Vec<String>,
-    /// Random orders of each large world, where the small ones break nothing.
+    /// Random orders of each world, where no small one breaks in every order.
     #[arg(long, default_value_t = 20_000)]
     orders: u64,
     /// Seconds each small world may take.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
+    /// Tells one run from another.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 impl Search {
@@ -185,12 +188,13 @@ impl Search {
             Some((setting, found))
         });
         let limits = Limits { worlds: self.orders, time: Duration::MAX };
-        let large = chosen(settings::large(), &self.worlds).into_iter().map(without).filter_map(|setting| {
-            let found = explore::random(&setting, 1, limits).counterexample?;
+        let all = settings::small().into_iter().chain(settings::large()).collect();
+        let random = chosen(all, &self.worlds).into_iter().map(without).filter_map(|setting| {
+            let found = explore::random(&setting, self.seed, limits).counterexample?;
             let found = explore::shrink(&setting, found);
             Some((setting, found))
         });
-        small.min_by_key(|(_, found)| found.events.len()).or_else(|| { large }.next())
+        small.min_by_key(|(_, found)| found.events.len()).or_else(|| { random }.next())
     }
 }
 

@@ -267,6 +267,35 @@ pub fn large() -> Vec<Setting> {
             budget: everything,
             ..base("storm-doubling")
         },
+        // Nothing goes wrong, but the count doubles with almost every write.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            wcu_milli: 1000,
+            began_ms: Some(0),
+            refilled_ms: Some(0),
+            instants_ms: vec![0, 1, 2, 3, 1000, 1001],
+            requests: 6,
+            ..base("doublings")
+        },
+        Setting {
+            capacity: 8,
+            wcu_milli: 1000,
+            began_ms: Some(0),
+            refilled_ms: Some(0),
+            requests: 12,
+            ..base("doublings-to-eight")
+        },
+        Setting {
+            old_items: true,
+            capacity: 8,
+            wcu_milli: 3000,
+            began_ms: Some(0),
+            refilled_ms: Some(0),
+            requests: 8,
+            ..base("doublings-of-old-items")
+        },
         Setting {
             capacity: 4,
             instants_ms: instants_ms.clone(),

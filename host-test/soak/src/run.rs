@@ -49,7 +49,7 @@ pub struct Options {
     /// Each kind of fault happens to so many of 1000 requests.
     #[arg(long, default_value_t = 4)]
     pub faults_per_mille: u32,
-    /// A host is killed and started anew every so many milliseconds.
+    /// Every so many milliseconds one of the hosts that have got going is killed and started anew.
     #[arg(long, default_value_t = 1500)]
     pub kill_every_ms: u64,
     /// The write budget of a hot shard is spent every so many milliseconds, so that its count doubles.
@@ -117,13 +117,21 @@ pub async fn run(options: &Options, progress: impl Fn(u64)) -> anyhow::Result<Re
     Ok(Report { lasted, kills, answers, passed, history, unstuck })
 }
 
+/// A host's process.
+struct Host {
+    id: u64,
+    process: Child,
+    /// Whether it has answered anything yet: one that has not is nothing worth killing.
+    going: bool,
+}
+
 struct Soak<'a> {
     options: &'a Options,
     endpoint: String,
     /// Through the proxy.
     client: Client,
     dice: fastrand::Rng,
-    hosts: Vec<Child>,
+    hosts: Vec<Host>,
     kills: u64,
     answers: BTreeMap<String, u64>,
     history: History,
@@ -149,18 +157,12 @@ impl Soak<'_> {
         while answered < self.options.acquires {
             tokio::select! {
                 line = lines.recv() => {
-                    let line: String = line.context("no host is left")?;
+                    let (host, line): (u64, String) = line.context("no host is left")?;
+                    self.hosts.iter_mut().filter(|known| known.id == host).for_each(|known| known.going = true);
                     answered += u64::from(self.hear(&line)?);
                 }
                 _ = kill.tick() => {
-                    let index = self.dice.u32(..self.options.hosts);
-                    let host = self.host(index, &told)?;
-                    let mut killed = std::mem::replace(&mut self.hosts[usize::try_from(index)?], host);
-                    if let Some(status) = killed.try_wait()? {
-                        anyhow::bail!("a host ended by itself: {status}");
-                    }
-                    killed.kill().await?;
-                    self.kills += 1;
+                    self.kill(&told).await?;
                 }
                 _ = spend.tick() => self.spend().await,
                 _ = book.tick() => {
@@ -171,20 +173,34 @@ impl Soak<'_> {
         }
         let lasted = began.elapsed();
         for mut host in self.hosts.drain(..) {
-            host.kill().await?;
+            host.process.kill().await?;
         }
         drop(told);
-        while let Some(line) = lines.recv().await {
+        while let Some((_, line)) = lines.recv().await {
             self.hear(&line)?;
         }
         Ok(lasted)
     }
 
+    /// Kills one of the hosts that have got going, and starts another in its place.
+    async fn kill(&mut self, told: &mpsc::UnboundedSender<(u64, String)>) -> anyhow::Result<()> {
+        let going = (0_u32..).zip(&self.hosts).filter(|(_, host)| host.going).map(|(index, _)| index);
+        let Some(index) = self.dice.choice(going.collect::<Vec<_>>()) else { return Ok(()) };
+        let host = self.host(index, told)?;
+        let mut killed = std::mem::replace(&mut self.hosts[usize::try_from(index)?], host);
+        if let Some(status) = killed.process.try_wait()? {
+            anyhow::bail!("a host ended by itself: {status}");
+        }
+        killed.process.kill().await?;
+        self.kills += 1;
+        Ok(())
+    }
+
     /// Starts a host. Its lines come through the channel, whole ones only.
-    fn host(&mut self, index: u32, told: &mpsc::UnboundedSender<String>) -> anyhow::Result<Child> {
+    fn host(&mut self, index: u32, told: &mpsc::UnboundedSender<(u64, String)>) -> anyhow::Result<Host> {
         let load = &self.options.load;
         let skew_ms = i64::from(index) % 3 - 1;
-        let mut host = Command::new(std::env::current_exe()?)
+        let mut process = Command::new(std::env::current_exe()?)
             .arg("host")
             .args(["--endpoint", &self.endpoint])
             .args(["--seed", &self.dice.u32(..).to_string()])
@@ -201,18 +217,18 @@ impl Soak<'_> {
             .kill_on_drop(true)
             .spawn()
             .context("a host cannot be started")?;
-        let mut out = BufReader::new(host.stdout.take().context("a host has an output")?);
-        let told = told.clone();
+        let mut out = BufReader::new(process.stdout.take().context("a host has an output")?);
+        let (id, told) = (self.dice.u64(..), told.clone());
         tokio::spawn(async move {
             let mut line = String::new();
             while out.read_line(&mut line).await.is_ok_and(|read| read > 0) {
-                if line.ends_with('\n') && told.send(line.trim_end().to_owned()).is_err() {
+                if line.ends_with('\n') && told.send((id, line.trim_end().to_owned())).is_err() {
                     break;
                 }
                 line.clear();
             }
         });
-        Ok(host)
+        Ok(Host { id, process, going: false })
     }
 
     /// Books a line of a host; whether it answers an acquire.

@@ -1,11 +1,13 @@
 //! Section 7, end to end: an entity and those above it, both or neither, counted.
 
+use std::time::Duration;
+
 use onewindow::{AcquireRequest, Amount, Outcome, Subject};
-use onewindow_host::limiter::CascadeAnswer;
+use onewindow_host::{LimiterOptions, limiter::CascadeAnswer};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
-    common::{TABLE, engines},
+    common::{self, TABLE, engines},
     kit::{HOUR_MS, World, number},
 };
 
@@ -141,9 +143,13 @@ async fn section_7_every_level_is_settled_by_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn section_7_many_at_once_take_from_both_or_from_neither() {
     for engine in engines() {
-        let world = World::new(engine, 100).await;
+        let mut world = World::new(engine.clone(), 100).await;
+        // What is cut off by a deadline stays charged, and all is counted here.
+        let options =
+            LimiterOptions { deadline: Duration::from_secs(300), ..world.limiter.options().clone() };
+        world.limiter = common::limiter(engine, &world.database, options);
         hierarchy(&world).await;
-        let requests = (0..120).map(|index| {
+        let requests = (0..100).map(|index| {
             let limiter = world.limiter.clone();
             let request = AcquireRequest {
                 subject: Subject::new(TABLE, "ns", &format!("member-{}", index % 4), "gpt-4"),
