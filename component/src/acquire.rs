@@ -863,7 +863,7 @@ impl Acquire {
             return Ok(());
         }
         self.met = Some(found.map(Into::into));
-        Err(Error::unsupported("the stored item debits a parent as well (cascade)").into())
+        Err(Error::unsupported("the entity debits a parent as well (cascade)").into())
     }
 
     fn begin_round(&mut self) -> Ended<()> {

@@ -59,6 +59,6 @@ fn it_exports_the_contract_and_no_more() {
     let ty = component.component_type();
     let mut exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
     exports.sort();
-    let expected = ["acquire", "preview", "settle", "types", "window", "wire"];
+    let expected = ["acquire", "cascade", "preview", "settle", "types", "window", "wire"];
     assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@0.1.0")));
 }

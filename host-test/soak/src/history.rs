@@ -267,6 +267,7 @@ mod tests {
             window_seconds: 2,
             most_tokens: 1,
             settled_percent: 0,
+            native: true,
         };
         let mut history = History::new(load.setting());
         let setting = Setting { present: vec![0], began_ms: Some(0), ..load.setting() };

@@ -31,6 +31,9 @@ pub struct Load {
     /// How many of 100 leases are settled.
     #[arg(long, default_value_t = 15)]
     pub settled_percent: u32,
+    /// Hosts link the core, rather than compile the component in each process.
+    #[arg(long)]
+    pub native: bool,
 }
 
 impl Load {

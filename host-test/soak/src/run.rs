@@ -212,6 +212,7 @@ impl Soak<'_> {
             .args(["--window-seconds", &load.window_seconds.to_string()])
             .args(["--most-tokens", &load.most_tokens.to_string()])
             .args(["--settled-percent", &load.settled_percent.to_string()])
+            .args(load.native.then_some("--native"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

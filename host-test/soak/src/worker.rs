@@ -47,7 +47,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         ..ClientConfig::new(&options.endpoint, "us-east-1", Credentials::unchecked())
     };
     let limiter = Limiter::new(
-        Engine::component()?,
+        if options.load.native { Engine::native() } else { Engine::component()? },
         Client::new(config)?,
         LimiterOptions { clock: clock.clone(), ..LimiterOptions::default() },
     );

@@ -5,8 +5,9 @@ use std::process::Command;
 #[test]
 fn a_short_soak_breaks_no_invariant() {
     let soak = Command::new(env!("CARGO_BIN_EXE_onewindow-soak"))
-        .args(["run", "--hosts", "8", "--callers", "2", "--acquires", "4000"])
-        .args(["--era-seconds", "6", "--kill-every-ms", "1000"])
+        .args(["run", "--hosts", "8", "--callers", "2", "--acquires", "2500"])
+        // Without optimisation the component takes each process half a minute to compile.
+        .args(["--native", "--era-seconds", "6", "--kill-every-ms", "1000"])
         .output()
         .expect("it runs");
     let out = String::from_utf8_lossy(&soak.stdout);
