@@ -1,0 +1,77 @@
+//! A balance over several shards.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::{
+    kit::{World, session, until},
+    proxy::Fault,
+};
+
+pub(super) async fn whole(world: World) {
+    let limits = session(200, 3600);
+    world.spread(4, &limits).await;
+    let left = world.preview(&limits).await.available();
+    // More than one shard holds, then every token there is, one by one and all at once.
+    world.take(60, &limits).await.admitted();
+    let one = || async {
+        // A transaction that others were faster than is told to come back.
+        loop {
+            let answer = world.take(1, &limits).await;
+            if answer.body["contended"] != json!(true) {
+                return answer.status;
+            }
+        }
+    };
+    let rest = usize::try_from(left - 60).expect("some");
+    let statuses = join_all((0..rest + 20).map(|_| one())).await;
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), rest);
+    assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 20);
+    world.take(1, &limits).await.rejected();
+    assert_eq!(world.preview(&limits).await.available(), 0);
+}
+
+pub(super) async fn one_instant(world: World) {
+    let limits = session(400, 3600);
+    world.spread(4, &limits).await;
+    let told = world.preview(&limits).await.resets_at_ms();
+    assert!(told.is_some());
+    for _ in 0..20 {
+        assert_eq!(world.take(1, &limits).await.admitted().resets_at_ms(), told);
+    }
+    let no = world.take(400, &limits).await;
+    no.rejected();
+    assert_eq!(no.resets_at_ms(), told);
+}
+
+pub(super) async fn answers_first(world: World) {
+    let limits = session(400, 3);
+    world.spread(4, &limits).await;
+    let end_ms = world.preview(&limits).await.resets_at_ms().expect("an instant");
+    until(end_ms).await;
+    // The opener's two writes pass; what comes after them waits for this gate.
+    let (open, gate) = watch::channel(false);
+    world.proxy.next(&world.entity, [Fault::Pass, Fault::Pass]);
+    world.proxy.always(&world.entity, Fault::Hold(gate));
+    let opened = world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    let start_ms = opened.resets_at_ms().expect("an instant") - 3000;
+    let told = || async {
+        let mut starts = Vec::new();
+        for shard in 0..4 {
+            starts.push(world.number(shard, "b_session_ws").await.map(i64::unsigned_abs));
+        }
+        starts.iter().filter(|start| **start == Some(start_ms)).count()
+    };
+    assert_eq!(told().await, 1, "nobody was told before the answer");
+    open.send(true).expect("somebody waits");
+    for _ in 0..100 {
+        if told().await == 4 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the other shards were never told: {:?}", world.proxy.seen(&world.entity));
+}
