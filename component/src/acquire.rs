@@ -12,7 +12,7 @@
 //! A request is admitted only by a write that landed. Every write that loses a race sends the
 //! sequence back to a fast write, at most [`MAX_ROUNDS`] times.
 
-use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec, vec::Vec};
 use core::mem;
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
-    materialise::{Pass, Settings, Take, check_uncascaded, check_unscheduled},
+    materialise::{Pass, Settings, Take, check_unscheduled, served_gates},
     preview::{Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
@@ -35,7 +35,8 @@ use crate::{
     window::told_ms,
     wire::{Answer, Reason, read},
     write::{
-        Action, Attribute, Change, ConditionalWrite, Field, Images, Term, Test, batch_read, transaction,
+        Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read,
+        transaction,
     },
 };
 
@@ -61,6 +62,10 @@ pub struct Acquire {
     doubled: bool,
     /// What the entity's own record says; none: there is none.
     owner: Option<Owner>,
+    /// Whom the bucket's items debit besides, as a cascade that takes from both knows it.
+    parent: Option<String>,
+    /// What the items say about that instead.
+    met: Option<Option<String>>,
     follow_ups: Vec<Call>,
 }
 
@@ -123,9 +128,26 @@ impl Acquire {
             reads: 0,
             doubled: false,
             owner: None,
+            parent: None,
+            met: None,
             follow_ups: Vec::new(),
             request,
         }
+    }
+
+    /// A machine for one level of a cascade: it takes only from items that debit `parent` besides.
+    pub(crate) fn of_level(request: AcquireRequest, parent: Option<String>) -> Self {
+        Self { parent, ..Self::new(request) }
+    }
+
+    /// Whom the items debit besides, where it is not who was expected; then nothing was taken.
+    pub(crate) fn met(&self) -> Option<Option<&str>> {
+        self.met.as_ref().map(Option::as_deref)
+    }
+
+    /// What was to be done after the answer, of a sequence that is given up.
+    pub(crate) fn give_up(self) -> Vec<Call> {
+        self.follow_ups
     }
 
     /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
@@ -153,11 +175,7 @@ impl Acquire {
                 };
                 self.answered(state, answer)
             }
-            (_, replies) => Err(Error::misuse(&alloc::format!(
-                "the machine was handed {} replies, expected as many as it named calls",
-                replies.len()
-            ))
-            .into()),
+            (_, replies) => Err(Error::miscounted(replies.len(), "as many as it named calls").into()),
         }
     }
 
@@ -188,7 +206,8 @@ impl Acquire {
             (State::Looking, Answer::Read { items, incomplete: false }) => self.looked(&items),
             (State::Looking, Answer::Read { incomplete: true, .. }) => self.look(),
             (State::Gathering(parts), Answer::Landed(_)) => Ok(self.pass_landed(&parts)),
-            (State::Gathering(_), Answer::Cancelled(_) | Answer::Refused(_)) => self.look(),
+            (State::Gathering(_), Answer::Cancelled(reasons)) => self.gather_cancelled(&reasons),
+            (State::Gathering(_), Answer::Refused(_)) => self.look(),
             (_, Answer::Busy) => Err(self.contended()),
             _ => Err(Outcome::Unavailable("the table answered something other than what was asked".into())),
         }
@@ -231,10 +250,8 @@ impl Acquire {
             return Err(Outcome::Unavailable("the table left items unread time and again".into()));
         }
         self.reads = self.reads.saturating_add(1);
-        let mut keys = vec![(self.request.subject.bucket_pk(0), STATE_SK)];
-        if self.shard != 0 {
-            keys.push((self.request.subject.bucket_pk(self.shard), STATE_SK));
-        }
+        let slots: &[u32] = if self.shard == 0 { &[0] } else { &[0, self.shard] };
+        let keys = self.request.subject.bucket_keys(slots);
         self.state = State::Learning;
         Ok(Step::Perform(vec![batch_read(&self.request.subject.table, &keys, false)]))
     }
@@ -242,7 +259,7 @@ impl Acquire {
     /// A named limit that neither the configuration nor the item knows is an error before any
     /// write (R15).
     fn learned(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
-        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let shards = Attributes::shards(items)?;
         for (amount, take) in self.request.consume.iter().zip(&mut self.takes) {
             *take = Take::find(amount, &self.request.limits, &shards)?;
             let stored = shards.iter().find_map(|shard| shard.limit(&amount.limit));
@@ -301,7 +318,7 @@ impl Acquire {
         self.shard = shard;
         self.state = State::Fast;
         let write = fast::write(&self.request.subject, shard, &self.takes, &self.settings());
-        Ok(self.perform(&write))
+        Ok(self.perform(write))
     }
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
@@ -351,7 +368,7 @@ impl Acquire {
         if obstacle == Some(Obstacle::Disabled) {
             return Err(Outcome::Disabled);
         }
-        check_uncascaded(&image)?;
+        self.check_parent(image.cascade, image.parent_id.as_deref())?;
         match obstacle {
             // It changed in between.
             None => return self.fast(self.shard),
@@ -385,7 +402,7 @@ impl Acquire {
     fn locked(&mut self, pass: Pass) -> Step {
         let write = pass.write(&self.request.subject, &Owner::default(), &self.takes);
         self.state = State::Locked(pass);
-        self.perform(&write)
+        self.perform(write)
     }
 
     // ---- doubling (6.9) ----
@@ -414,8 +431,8 @@ impl Acquire {
                 (Some(state), Some(shard)) => {
                     let count = crate::grant::grant_count(state, shard.shard_count);
                     changes.push(Change::set(of(Field::GrantCount), count));
-                    clauses.push(vec![Term::absent(of(Field::GrantCount))]);
-                    clauses.push(vec![Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli)]);
+                    clauses.require(Term::absent(of(Field::GrantCount)));
+                    clauses.require(Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli));
                 }
                 _ => clauses.push(marked(&quota)),
             }
@@ -428,7 +445,7 @@ impl Acquire {
             action: Action::Update(changes),
             clauses,
         };
-        self.perform(&write)
+        self.perform(write)
     }
 
     fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
@@ -492,7 +509,7 @@ impl Acquire {
     // ---- joining (6.5, 6.6) ----
 
     fn create(&mut self) -> Ended<Step> {
-        if self.shard == 0 && self.shard_count == 1 {
+        if self.shard == 0 && self.shard_count == 1 && self.parent.is_none() {
             // Nothing is known of any sibling: the transaction finds out.
             return self.join(None, Vec::new());
         }
@@ -509,8 +526,7 @@ impl Acquire {
     fn read_siblings(&mut self, own: Option<Shard>) -> Ended<Step> {
         self.begin_join()?;
         let subject = &self.request.subject;
-        let mut keys: Vec<_> =
-            self.sibling_ids().into_iter().map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        let mut keys = subject.bucket_keys(&self.sibling_ids());
         keys.push((subject.entity_pk(), META_SK));
         let call = batch_read(&subject.table, &keys, true);
         self.state = State::Siblings { own };
@@ -520,9 +536,11 @@ impl Acquire {
     /// The slot itself, shard 0 and the candidates.
     fn sibling_ids(&self) -> Vec<u32> {
         let mut ids = crate::grant::candidates(self.shard, self.shard_count);
-        ids.extend([0, self.shard]);
-        ids.sort_unstable();
-        ids.dedup();
+        if ids.first() != Some(&0) {
+            ids.insert(0, 0);
+        }
+        // Its candidates are smaller.
+        ids.extend(Some(self.shard).filter(|shard| *shard != 0));
         ids
     }
 
@@ -535,9 +553,9 @@ impl Acquire {
         if incomplete {
             return self.read_siblings(own);
         }
-        let (records, items): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_entity_record());
-        self.owner = records.first().map(|record| record.owner()).transpose()?;
-        let mut siblings = items.into_iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let record = items.iter().find(|item| item.is_entity_record());
+        self.owner = record.map(Attributes::owner).transpose()?;
+        let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids();
         self.hear_of(siblings.iter().map(|sibling| sibling.shard_count));
         if self.sibling_ids() != known {
@@ -559,14 +577,15 @@ impl Acquire {
     }
 
     fn join(&mut self, own: Option<Shard>, siblings: Vec<Shard>) -> Ended<Step> {
-        if self.owner.as_ref().is_some_and(|owner| owner.cascade == Some(true)) {
-            return Err(Error::unsupported("the entity debits a parent as well (cascade)").into());
+        if own.is_none() && (self.owner.is_some() || self.parent.is_some()) {
+            let owner = self.owner.clone().unwrap_or_default();
+            self.check_parent(owner.cascade == Some(true), owner.parent_id.as_deref())?;
         }
         for shard in siblings.iter().chain(&own) {
             if shard.disabled {
                 return Err(Outcome::Disabled);
             }
-            check_uncascaded(shard)?;
+            self.check_parent(shard.cascade, shard.parent_id.as_deref())?;
             check_unscheduled(shard)?;
         }
         let reading = Reading {
@@ -589,7 +608,7 @@ impl Acquire {
         siblings.retain(|shard| shard.id != join.pass.id);
         let own = join.pass.read().cloned();
         let takes = if admits { self.takes.as_slice() } else { &[] };
-        let writes = join.writes(&self.request.subject, self.owner.as_ref(), takes);
+        let writes = self.gated(join.writes(&self.request.subject, self.owner.as_ref(), takes));
         self.shard = join.pass.id;
         self.state = State::Joining { join, siblings, own, admits };
         let table = &self.request.subject.table;
@@ -654,14 +673,15 @@ impl Acquire {
         }
         self.rounds = self.rounds.saturating_add(1);
         let subject = &self.request.subject;
-        let keys: Vec<_> = (0..self.shard_count).map(|id| (subject.bucket_pk(id), STATE_SK)).collect();
+        let slots: Vec<u32> = (0..self.shard_count).collect();
+        let keys = subject.bucket_keys(&slots);
         let call = batch_read(&subject.table, &keys, false);
         self.state = State::Looking;
         Ok(Step::Perform(vec![call]))
     }
 
     fn looked(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
-        let shards = items.iter().map(Attributes::shard).collect::<Result<Vec<_>, _>>()?;
+        let shards = Attributes::shards(items)?;
         let known = self.shard_count;
         self.hear_of(shards.iter().map(|shard| shard.shard_count));
         if self.shard_count > known {
@@ -670,7 +690,9 @@ impl Acquire {
         if shards.iter().any(|shard| shard.disabled) {
             return Err(Outcome::Disabled);
         }
-        shards.iter().try_for_each(check_uncascaded)?;
+        for shard in &shards {
+            self.check_parent(shard.cascade, shard.parent_id.as_deref())?;
+        }
         self.learn_lengths(&shards);
         let takes = self.takes.clone();
         let look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
@@ -682,7 +704,7 @@ impl Acquire {
             }
             Some(Served::Made(join)) => Ok(self.send_join(join, shards, true)),
             Some(Served::Gathered(parts, writes)) => {
-                let call = transaction(&self.request.subject.table, &writes);
+                let call = transaction(&self.request.subject.table, &self.gated(writes));
                 self.state = State::Gathering(parts);
                 Ok(Step::Perform(vec![call]))
             }
@@ -696,6 +718,15 @@ impl Acquire {
                 }
             }
         }
+    }
+
+    fn gather_cancelled(&mut self, reasons: &[Reason<'_>]) -> Ended<Step> {
+        // A slot was to be made, and the entity's own record is not as expected.
+        let mut seen = reasons.iter().filter_map(|reason| reason.item.as_ref());
+        if let Some(record) = seen.find(|item| item.is_entity_record()) {
+            self.owner = Some(record.owner()?);
+        }
+        self.look()
     }
 
     // ---- the ends ----
@@ -803,8 +834,36 @@ impl Acquire {
 
     // ---- small parts ----
 
-    fn perform(&self, write: &ConditionalWrite) -> Step {
-        Step::Perform(vec![write.call(&self.request.subject.table, Images::Both)])
+    fn perform(&self, write: ConditionalWrite) -> Step {
+        let table = &self.request.subject.table;
+        Step::Perform(self.gated(vec![write]).iter().map(|write| write.call(table, Images::Both)).collect())
+    }
+
+    /// A level of a cascade takes only where the items debit the same parent besides.
+    fn gated(&self, mut writes: Vec<ConditionalWrite>) -> Vec<ConditionalWrite> {
+        let Some(parent) = &self.parent else { return writes };
+        let [_, alone] = served_gates();
+        for write in &mut writes {
+            let Some(clause) = write.clauses.iter_mut().find(|clause| **clause == alone) else { continue };
+            *clause = vec![Term::compare("cascade", Test::Equal, Value::Boolean(true))];
+            write.clauses.push(vec![Term::compare("parent_id", Test::Equal, Value::Text(parent.clone()))]);
+        }
+        writes
+    }
+
+    /// Refuses to take from an item that debits another parent than expected (section 7).
+    fn check_parent(&mut self, cascade: bool, parent: Option<&str>) -> Ended<()> {
+        let found = parent.filter(|_| cascade);
+        if found.is_none() && cascade {
+            return Err(
+                Error::unsupported("the item debits a parent as well (cascade), and names none").into()
+            );
+        }
+        if found == self.parent.as_deref() {
+            return Ok(());
+        }
+        self.met = Some(found.map(Into::into));
+        Err(Error::unsupported("the stored item debits a parent as well (cascade)").into())
     }
 
     fn begin_round(&mut self) -> Ended<()> {

@@ -4,6 +4,7 @@ use crate::error::Error;
 
 /// One shard's part of a capacity: `floor(capacity / shard_count)`, millitokens.
 #[must_use]
+#[inline(never)] // a division of 128 bits is long, and there are many
 pub fn share(capacity_milli: i128, shard_count: i128) -> i128 {
     capacity_milli.div_euclid(shard_count.max(1))
 }

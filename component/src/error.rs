@@ -1,7 +1,12 @@
 //! What can be wrong, with a stable code and a sentence for a person.
 
-use alloc::{format, string::String};
+use alloc::string::String;
 use core::fmt;
+
+use crate::text::{decimal, quoted};
+
+/// How the sentence of a refusal ends.
+const NOTHING_WRITTEN: &str = "nothing was written";
 
 /// The kind of an [`Error`]; stable across versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,43 +51,45 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn invalid(message: String) -> Self {
-        Self { code: ErrorCode::InvalidRequest, message }
+    /// The sentence in its parts; that nothing was written is added.
+    fn refused(code: ErrorCode, parts: &[&str]) -> Self {
+        Self { code, message: [&parts.concat(), "; ", NOTHING_WRITTEN].concat() }
     }
 
-    pub(crate) fn corrupt(attribute: &dyn fmt::Display, read: &str, expected: &str) -> Self {
-        Self {
-            code: ErrorCode::CorruptItem,
-            message: format!(
-                "corrupt item: {attribute} reads {read}, expected {expected}; nothing was written"
-            ),
-        }
+    pub(crate) fn invalid(parts: &[&str]) -> Self {
+        Self::refused(ErrorCode::InvalidRequest, parts)
+    }
+
+    pub(crate) fn corrupt(attribute: &str, read: &str, expected: &str) -> Self {
+        let parts = ["corrupt item: ", attribute, " reads ", read, ", expected ", expected];
+        Self::refused(ErrorCode::CorruptItem, &parts)
     }
 
     pub(crate) fn overflow(what: &str) -> Self {
-        Self { code: ErrorCode::Overflow, message: format!("{what} is out of range; nothing was written") }
+        Self::refused(ErrorCode::Overflow, &[what, " is out of range"])
     }
 
     pub(crate) fn unknown_limit(name: &str) -> Self {
-        Self {
-            code: ErrorCode::UnknownLimit,
-            message: format!(
-                "limit {name:?} is neither configured nor on the stored item; nothing was written"
-            ),
-        }
+        let parts = ["limit ", &quoted(name), " is neither configured nor on the stored item"];
+        Self::refused(ErrorCode::UnknownLimit, &parts)
     }
 
     pub(crate) fn unsupported(what: &str) -> Self {
-        Self {
-            code: ErrorCode::Unsupported,
-            message: format!("{what}, which this version cannot serve; nothing was taken"),
-        }
+        let message = [what, ", which this version cannot serve; nothing was taken"].concat();
+        Self { code: ErrorCode::Unsupported, message }
     }
 
     /// An item that was written to before it turned out to be unreadable.
-    pub(crate) fn after_landing(self) -> Self {
-        let message = self.message.replace("nothing was written", "the amounts were taken");
-        Self { message, ..self }
+    pub(crate) fn after_landing(mut self) -> Self {
+        if let Some(cause) = self.message.strip_suffix(NOTHING_WRITTEN) {
+            self.message = [cause, "the amounts were taken"].concat();
+        }
+        self
+    }
+
+    /// Replies that do not answer the calls there were.
+    pub(crate) fn miscounted(read: usize, expected: &str) -> Self {
+        Self::misuse(&["the machine was handed ", &decimal(read), " replies, expected ", expected].concat())
     }
 
     pub(crate) fn misuse(message: &str) -> Self {

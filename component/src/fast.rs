@@ -11,7 +11,7 @@ use crate::{
     limit::{Recovery, milli},
     materialise::{Settings, Take, served_gates},
     window::Window,
-    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// What each fast write takes from the hidden `wcu` limit, millitokens.
@@ -57,7 +57,7 @@ pub(crate) fn write(
         if let Some(seconds) = take.length_seconds {
             // R11: writers that do not know `vu` drop it, so the window is checked by itself.
             let oldest = now_ms.saturating_sub(seconds.saturating_mul(1000));
-            clauses.push(vec![Term::compare(of(Field::WindowStart), Test::More, oldest)]);
+            clauses.require(Term::compare(of(Field::WindowStart), Test::More, oldest));
             let applied = Term::compare(
                 of(Field::WindowApplied),
                 Test::AtLeast,
@@ -69,11 +69,11 @@ pub(crate) fn write(
                 applied,
                 Term::compare("rf", Test::AtLeast, Value::Attribute(of(Field::WindowStart))),
             ]);
-            clauses.push(vec![Term::exists(of(Field::ResetAfter))]);
+            clauses.require(Term::exists(of(Field::ResetAfter)));
         } else {
-            clauses.push(vec![Term::exists(of(Field::Tokens))]);
+            clauses.require(Term::exists(of(Field::Tokens)));
             // A quota that the configuration does not know for one has gates of its own.
-            clauses.push(vec![Term::absent(of(Field::ResetAfter))]);
+            clauses.require(Term::absent(of(Field::ResetAfter)));
         }
         let stamped = stamped(take, settings).into_iter();
         clauses.extend(
@@ -83,7 +83,7 @@ pub(crate) fn write(
     let wcu = |field| Attribute::Limit(Arc::from("wcu"), field);
     changes.push(Change::add(wcu(Field::Tokens), -WCU_MILLI));
     changes.push(Change::add(wcu(Field::Consumed), WCU_MILLI));
-    clauses.push(vec![Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI)]);
+    clauses.require(Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI));
     clauses.push(vec![Term::absent("ttl"), Term::compare("ttl", Test::More, now_ms.div_euclid(1000))]);
     clauses.push(vec![Term::absent("vu"), Term::compare("vu", Test::More, now_ms)]);
     clauses.extend(served_gates());

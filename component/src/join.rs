@@ -12,7 +12,7 @@ use crate::{
     key::{META_SK, STATE_SK, Subject, legal_count},
     materialise::{LimitPass, Pass, Settings, Take, state_of},
     window::Window,
-    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// What a join is planned from: a strongly consistent read, or a look whose every reading the
@@ -226,30 +226,30 @@ impl Candidate {
         let of = |field| Attribute::Limit(Arc::clone(&seeded.name), field);
         let Some(state) = sibling.limit(&seeded.name) else {
             // It may carry the start of a propagation all the same; what counts is that it holds none.
-            self.clauses.push(vec![Term::absent(of(Field::Tokens))]);
+            self.clauses.require(Term::absent(of(Field::Tokens)));
             return;
         };
-        self.clauses.push(vec![Term::as_read(of(Field::WindowStart), state.window_start_ms)]);
-        self.clauses.push(vec![Term::as_read(of(Field::WindowApplied), state.window_applied_ms)]);
-        self.clauses.push(vec![Term::as_read(of(Field::GrantCount), state.grant_count)]);
+        self.clauses.require(Term::as_read(of(Field::WindowStart), state.window_start_ms));
+        self.clauses.require(Term::as_read(of(Field::WindowApplied), state.window_applied_ms));
+        self.clauses.require(Term::as_read(of(Field::GrantCount), state.grant_count));
         if state.window_start_ms.is_some() && state.window_applied_ms.is_none() {
             // Without the marker, `rf` tells whether the window is applied.
-            self.clauses.push(vec![Term::compare("rf", Test::Equal, sibling.last_refill_ms)]);
+            self.clauses.require(Term::compare("rf", Test::Equal, sibling.last_refill_ms));
         }
         if state.grant_count.is_none() {
             let count = grant::grant_count(state, sibling.shard_count);
             // The size was read off the balance; a credit since would tell another.
-            self.clauses.push(vec![Term::compare(
+            self.clauses.require(Term::compare(
                 of(Field::Tokens),
                 Test::AtMost,
                 share(state.capacity_milli, count).max(state.tokens_milli),
-            )]);
+            ));
             if !self.changes.is_empty() {
                 self.changes.push(Change::set(of(Field::GrantCount), count));
             }
         }
         if amount > 0 {
-            self.clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtLeast, amount)]);
+            self.clauses.require(Term::compare(of(Field::Tokens), Test::AtLeast, amount));
             self.changes.push(Change::add(of(Field::Tokens), amount.saturating_neg()));
         }
     }

@@ -1,8 +1,11 @@
 //! Names, and the keys made of them.
 
-use alloc::{borrow::ToOwned, format, string::String};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use crate::error::Error;
+use crate::{
+    error::Error,
+    text::{decimal, quoted},
+};
 
 /// Shards an entity's bucket is spread over at most.
 pub const MAX_SHARD_COUNT: u32 = 32;
@@ -44,10 +47,8 @@ impl Subject {
     pub fn check(&self) -> Result<(), Error> {
         let table_ok = (1..=1024).contains(&self.table.len()) && self.table.is_ascii();
         if !table_ok {
-            return Err(Error::invalid(format!(
-                "table name {:?} is not 1 to 1024 ASCII characters; nothing was written",
-                clip(&self.table)
-            )));
+            let read = quoted(&self.table);
+            return Err(Error::invalid(&["table name ", &read, " is not 1 to 1024 ASCII characters"]));
         }
         check_name(
             "namespace id",
@@ -65,20 +66,25 @@ impl Subject {
     #[must_use]
     pub fn bucket_pk(&self, shard: u32) -> String {
         let Self { namespace, entity, resource, .. } = self;
-        format!("{namespace}/BUCKET#{entity}#{resource}#{shard}")
+        [namespace, "/BUCKET#", entity, "#", resource, "#", &decimal(shard)].concat()
+    }
+
+    /// The whole keys of several shards.
+    pub(crate) fn bucket_keys(&self, slots: &[u32]) -> Vec<(String, &'static str)> {
+        slots.iter().map(|slot| (self.bucket_pk(*slot), STATE_SK)).collect()
     }
 
     /// The partition key of the entity's own record.
     #[must_use]
     pub fn entity_pk(&self) -> String {
-        format!("{}/ENTITY#{}", self.namespace, self.entity)
+        [&self.namespace, "/ENTITY#", &self.entity].concat()
     }
 
     /// What a hint is about, in one string; `#` is legal in no name.
     #[must_use]
     pub fn hint_key(&self) -> String {
         let Self { table, namespace, entity, resource } = self;
-        format!("{table}#{namespace}#{entity}#{resource}")
+        [table, "#", namespace, "#", entity, "#", resource].concat()
     }
 }
 
@@ -86,9 +92,7 @@ impl Subject {
 pub(crate) fn check_limit_name(name: &str) -> Result<(), Error> {
     check_name("limit name", name, 64, is_letter, "_.-", "[A-Za-z][A-Za-z0-9_.-]*")?;
     if name == "wcu" {
-        return Err(Error::invalid(
-            "limit name \"wcu\" is taken by the table's own write budget; nothing was written".into(),
-        ));
+        return Err(Error::invalid(&["limit name \"wcu\" is taken by the table's own write budget"]));
     }
     Ok(())
 }
@@ -115,23 +119,12 @@ fn check_name(
     if legal {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "{what} {:?} is not 1 to {longest} characters of {form}; nothing was written",
-        clip(name)
-    )))
+    let longest = decimal(longest);
+    Err(Error::invalid(&[what, " ", &quoted(name), " is not 1 to ", &longest, " characters of ", form]))
 }
 
 /// Counts are powers of two up to 32; anything else was not written by these rules, and the next
 /// lower power is what its shards can be trusted to cover.
 pub(crate) fn legal_count(count: u32) -> u32 {
     1 << count.clamp(1, MAX_SHARD_COUNT).ilog2()
-}
-
-/// The start of a string that came from outside, short enough for a message.
-pub(crate) fn clip(text: &str) -> String {
-    const LONGEST: usize = 64;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST).chain(core::iter::once('…')).collect()
 }

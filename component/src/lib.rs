@@ -74,15 +74,19 @@ mod error;
 mod fast;
 mod hint;
 mod item;
+mod json;
 mod key;
 mod lease;
 mod limit;
 mod look;
 mod request;
+mod text;
 mod write;
 
 pub mod acquire;
 pub mod balance;
+pub mod cascade;
+pub mod config;
 pub mod grant;
 pub mod join;
 pub mod materialise;
@@ -98,6 +102,7 @@ mod guest;
 
 pub use acquire::Acquire;
 pub use answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend, Step};
+pub use cascade::{Cascade, CascadeDecision, LevelDecision};
 pub use error::{Error, ErrorCode};
 pub use hint::{Blocked, Hint};
 pub use item::{LimitState, Owner, Shard};

@@ -1,8 +1,12 @@
 //! What a limit is, as configured.
 
-use alloc::{borrow::ToOwned, format, string::String};
+use alloc::{borrow::ToOwned, string::String};
 
-use crate::{error::Error, key::check_limit_name};
+use crate::{
+    error::Error,
+    key::check_limit_name,
+    text::{decimal, quoted},
+};
 
 /// Tokens an input may speak of at most, so that millitokens and their products stay in range.
 pub const MAX_TOKENS: u64 = 1_000_000_000_000_000;
@@ -67,10 +71,8 @@ impl Limit {
             if (1..=most).contains(&read) {
                 return Ok(());
             }
-            Err(Error::invalid(format!(
-                "limit {:?}: {what} is {read}, expected 1 to {most}; nothing was written",
-                self.name
-            )))
+            let (name, read, most) = (quoted(&self.name), decimal(read), decimal(most));
+            Err(Error::invalid(&["limit ", &name, ": ", what, " is ", &read, ", expected 1 to ", &most]))
         };
         bounded("capacity", self.capacity, MAX_TOKENS)?;
         match self.recovery {
@@ -121,8 +123,7 @@ pub(crate) fn milli(tokens: u64) -> i128 {
 /// A clock reading that a window can be added to.
 pub(crate) fn instant_ms(now_ms: u64) -> Result<i64, Error> {
     i64::try_from(now_ms).ok().filter(|_| now_ms <= FARTHEST_NOW_MS).ok_or_else(|| {
-        Error::invalid(format!(
-            "the clock reads {now_ms} ms, expected at most {FARTHEST_NOW_MS}; nothing was written"
-        ))
+        let (read, most) = (decimal(now_ms), decimal(FARTHEST_NOW_MS));
+        Error::invalid(&["the clock reads ", &read, " ms, expected at most ", &most])
     })
 }

@@ -107,13 +107,14 @@ impl<'a> Look<'a> {
     fn gather(&self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
         let mut parts: Vec<(&Slot, Vec<Take>)> = Vec::new();
         for take in self.takes.iter().filter(|take| take.milli > 0) {
-            let mut holders: Vec<(i128, &Slot)> = self
-                .slots
-                .iter()
-                .map(|slot| (slot.gatherable_milli(&take.limit), slot))
-                .filter(|(held, _)| *held > 0)
-                .collect();
-            holders.sort_by_key(|(held, slot)| (core::cmp::Reverse(*held), slot.id));
+            let mut holders: Vec<(i128, &Slot)> = Vec::new();
+            for slot in &self.slots {
+                let held = slot.gatherable_milli(&take.limit);
+                if held > 0 {
+                    let place = holders.partition_point(|(other, _)| *other >= held);
+                    holders.insert(place, (held, slot));
+                }
+            }
             let mut missing = take.milli;
             for (held, slot) in holders {
                 if missing <= 0 {
@@ -123,7 +124,10 @@ impl<'a> Look<'a> {
                 missing = missing.saturating_sub(held);
                 match parts.iter_mut().find(|(other, _)| other.id == slot.id) {
                     Some((_, takes)) => takes.push(part),
-                    None => parts.push((slot, vec![part])),
+                    None => {
+                        let place = parts.partition_point(|(other, _)| other.id < slot.id);
+                        parts.insert(place, (slot, vec![part]));
+                    }
                 }
             }
             if missing > 0 {
@@ -136,7 +140,6 @@ impl<'a> Look<'a> {
         {
             return None;
         }
-        parts.sort_by_key(|(slot, _)| slot.id);
         let mut writes: Vec<ConditionalWrite> = Vec::new();
         let mut neighbours = Vec::new();
         let mut passes = Vec::new();

@@ -4,18 +4,19 @@
 //! [`Pass`] is the whole new state; [`Pass::write`] is the one place that turns the difference to
 //! what was read into an expression.
 
-use alloc::{borrow::Cow, string::ToString, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
     balance::{Rate, quota_ceiling, share},
     error::Error,
     grant,
     item::{LimitState, Owner, Shard},
-    key::{STATE_SK, Subject},
+    key::{STATE_SK, Subject, legal_count},
     limit::{Amount, Limit, Recovery, milli},
     propagate::Opened,
+    text::decimal,
     window::{Window, roll_target_milli},
-    write::{Action, Assignment, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Assignment, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// Windows an item outlives its slowest recovery by.
@@ -343,14 +344,6 @@ pub(crate) fn check_unscheduled(shard: &Shard) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to take from an item that debits a parent as well (section 7).
-pub(crate) fn check_uncascaded(shard: &Shard) -> Result<(), Error> {
-    if shard.cascade {
-        return Err(Error::unsupported("the stored item debits a parent as well (cascade)"));
-    }
-    Ok(())
-}
-
 impl Pass {
     /// Brings `shard` up to date.
     ///
@@ -358,7 +351,7 @@ impl Pass {
     /// `unsupported` where the item needs what we cannot evaluate, `overflow` where a number
     /// leaves its range.
     pub fn of(shard: &Shard, settings: &Settings<'_>) -> Result<Self, Error> {
-        Self::with_seeds(Some(shard), shard.id, shard.shard_count, Vec::new(), settings)
+        Self::with_seeds(Some(shard), shard.id, proven_count(shard), Vec::new(), settings)
     }
 
     /// A pass that seeds limits: onto an item, or as a new one.
@@ -549,7 +542,7 @@ impl Pass {
             clauses.extend(served_gates());
         }
         // R11: a `vu` of 0 that somebody wrote in between asks for a pass of its own.
-        clauses.push(vec![Term::as_read("vu", read.valid_until_ms)]);
+        clauses.require(Term::as_read("vu", read.valid_until_ms));
         if self.valid_until_ms != read.valid_until_ms {
             changes.push(set_or_remove("vu", self.valid_until_ms));
         }
@@ -575,31 +568,41 @@ impl Pass {
     /// A new item.
     fn item(&self, subject: &Subject, owner: &Owner, takes: &[Take]) -> Vec<Assignment> {
         let Subject { namespace, entity, resource, .. } = subject;
-        let id = self.id;
-        let text = |name: &'static str, text| Assignment::new(name, Value::Text(text));
+        let id = &*decimal(self.id);
+        let text = |name: &'static str, parts: &[&str]| Assignment::new(name, Value::Text(parts.concat()));
         let mut item = vec![
-            text("entity_id", entity.clone()),
-            text("resource", resource.clone()),
-            text("GSI2PK", alloc::format!("{namespace}/RESOURCE#{resource}")),
-            text("GSI2SK", alloc::format!("BUCKET#{entity}#{id}")),
-            text("GSI3PK", alloc::format!("{namespace}/ENTITY#{entity}")),
-            text("GSI3SK", alloc::format!("BUCKET#{resource}#{id}")),
-            text("GSI4PK", namespace.to_string()),
-            text("GSI4SK", alloc::format!("BUCKET#{entity}#{resource}#{id}")),
+            text("entity_id", &[entity]),
+            text("resource", &[resource]),
+            text("GSI2PK", &[namespace, "/RESOURCE#", resource]),
+            text("GSI2SK", &["BUCKET#", entity, "#", id]),
+            text("GSI3PK", &[namespace, "/ENTITY#", entity]),
+            text("GSI3SK", &["BUCKET#", resource, "#", id]),
+            text("GSI4PK", &[namespace]),
+            text("GSI4SK", &["BUCKET#", entity, "#", resource, "#", id]),
             Assignment::new("rf", self.last_refill_ms),
             Assignment::new("shard_count", self.shard_count),
             Assignment::new("cascade", Value::Boolean(owner.cascade.unwrap_or(false))),
         ];
         item.extend(self.valid_until_ms.map(|instant| Assignment::new("vu", instant)));
         item.extend(self.ttl_seconds.map(|instant| Assignment::new("ttl", instant)));
-        item.extend(owner.parent_id.clone().map(|parent| text("parent_id", parent)));
+        item.extend(owner.parent_id.as_ref().map(|parent| text("parent_id", &[parent])));
         item.extend(owner.parent_generation.map(|generation| Assignment::new("pgen", generation)));
-        item.extend(owner.parent_incarnation.clone().map(|incarnation| text("pinc", incarnation)));
+        item.extend(owner.parent_incarnation.as_ref().map(|incarnation| text("pinc", &[incarnation])));
         for limit in self.limits.iter().chain(&self.wcu) {
             item.extend(limit.seed(taken_of(takes, &limit.after.name)));
         }
         item
     }
+}
+
+/// The shard count an item proves (R4): the stored one, or the size of a grant on it that is larger.
+///
+/// Another writer may seed a quota sized at 16 shards onto an item that was made by one which knew
+/// of 8, and leave the count as it is. The next reset at 8 would grant again what the shard split
+/// off meanwhile was granted.
+fn proven_count(shard: &Shard) -> u32 {
+    let granted = shard.limits.iter().filter_map(|limit| u32::try_from(limit.grant_count?).ok()).max();
+    shard.shard_count.max(granted.map_or(1, legal_count))
 }
 
 /// The farthest instant a `ttl` is set to: year 9999.
@@ -616,7 +619,8 @@ fn set_or_remove(name: &'static str, value: Option<i64>) -> Change {
     }
 }
 
-/// No write of ours takes from a bucket that is switched off, or that debits a parent as well.
+/// No write of ours takes from a bucket that is switched off, nor from one that debits a parent as
+/// well, unless it is a cascade's, which changes the second of these gates.
 pub(crate) fn served_gates() -> [Vec<Term>; 2] {
     ["disabled", "cascade"]
         .map(|name| vec![Term::absent(name), Term::compare(name, Test::NotEqual, Value::Boolean(true))])
@@ -649,7 +653,7 @@ impl LimitPass {
     fn update(&self, taken: i128, changes: &mut Vec<Change>, clauses: &mut Vec<Vec<Term>>) {
         let of = |field| Attribute::Limit(self.after.name.clone(), field);
         let Some(before) = &self.before else {
-            clauses.push(vec![Term::absent(of(Field::Tokens))]);
+            clauses.require(Term::absent(of(Field::Tokens)));
             return changes.extend(self.seed(taken).into_iter().map(Change::Set));
         };
         let after = &self.after;
@@ -660,12 +664,12 @@ impl LimitPass {
         ] {
             if old != new {
                 changes.push(Change::set(of(field), new));
-                clauses.push(vec![Term::compare(of(field), Test::Equal, old)]);
+                clauses.require(Term::compare(of(field), Test::Equal, old));
             }
         }
         if before.grant_count != after.grant_count && !self.reset {
             // Whoever marks a grant with its size in between has read it off another balance.
-            clauses.push(vec![Term::as_read(of(Field::GrantCount), before.grant_count)]);
+            clauses.require(Term::as_read(of(Field::GrantCount), before.grant_count));
         }
         for (field, old, new) in [
             (Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds),
@@ -686,20 +690,21 @@ impl LimitPass {
         if self.length_ms.is_some() || before.reset_after_seconds.is_some() {
             // R5: `rf` alone is no lock against a clock that runs behind, nor against a
             // propagation that lands between the read and the write.
-            clauses.push(vec![Term::as_read(of(Field::WindowStart), before.window_start_ms)]);
-            clauses.push(vec![Term::as_read(of(Field::WindowApplied), before.window_applied_ms)]);
+            clauses.require(Term::as_read(of(Field::WindowStart), before.window_start_ms));
+            clauses.require(Term::as_read(of(Field::WindowApplied), before.window_applied_ms));
         }
         let raise = after.tokens_milli.saturating_sub(before.tokens_milli);
         let delta = raise.saturating_sub(taken);
-        if raise > 0 {
-            // R10: a credit that landed in between must not stack.
-            clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli)]);
+        if self.reset || raise > 0 {
+            // R10: a credit that landed in between must not stack on the balance that is set here.
+            // A reset that finds what it sets is no raise, and yet it would.
+            clauses.require(Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli));
         }
         if delta < 0 {
             // R10; a balance in debt, or one that a reset takes into debt, could never meet the
             // decrease itself: then what was read is enough.
             let floor = delta.saturating_neg().min(before.tokens_milli);
-            clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtLeast, floor)]);
+            clauses.require(Term::compare(of(Field::Tokens), Test::AtLeast, floor));
         }
         if delta != 0 {
             changes.push(Change::add(of(Field::Tokens), delta));

@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     hint::Hint,
     item::Shard,
-    key::{MAX_SHARD_COUNT, STATE_SK, Subject},
+    key::{MAX_SHARD_COUNT, Subject},
     limit::{Limit, instant_ms},
     look::Look,
     materialise::{Settings, Take},
@@ -202,11 +202,7 @@ impl Preview {
             }
             (State::Reading, [reply]) => self.found(reply, now_ms),
             (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
-            (_, replies) => Err(Error::misuse(&alloc::format!(
-                "the machine was handed {} replies, expected one for each call",
-                replies.len()
-            ))
-            .into()),
+            (_, replies) => Err(Error::miscounted(replies.len(), "one for each call").into()),
         }
     }
 
@@ -215,7 +211,7 @@ impl Preview {
             return Err(PreviewOutcome::Unavailable("the table left items unread time and again".into()));
         }
         self.reads = self.reads.saturating_add(1);
-        let keys: Vec<_> = slots.iter().map(|id| (self.subject.bucket_pk(*id), STATE_SK)).collect();
+        let keys = self.subject.bucket_keys(&slots);
         self.asked = slots;
         self.state = State::Reading;
         Ok(Step::Perform(vec![batch_read(&self.subject.table, &keys, false)]))

@@ -1,12 +1,13 @@
 //! A request to take tokens.
 
-use alloc::{format, vec::Vec};
+use alloc::vec::Vec;
 
 use crate::{
     error::Error,
     hint::Hint,
     key::{Subject, check_limit_name},
     limit::{Amount, Limit},
+    text::{decimal, quoted},
 };
 
 /// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
@@ -43,13 +44,11 @@ impl AcquireRequest {
     pub fn check(&self) -> Result<(), Error> {
         self.subject.check()?;
         if self.consume.is_empty() {
-            return Err(Error::invalid("the request names no limit; nothing was written".into()));
+            return Err(Error::invalid(&["the request names no limit"]));
         }
         if self.consume.len().max(self.limits.len()) > MAX_LIMITS {
-            return Err(Error::invalid(format!(
-                "{} limits, expected at most {MAX_LIMITS}; nothing was written",
-                self.consume.len().max(self.limits.len())
-            )));
+            let read = decimal(self.consume.len().max(self.limits.len()));
+            return Err(Error::invalid(&[&read, " limits, expected at most ", &decimal(MAX_LIMITS)]));
         }
         for amount in &self.consume {
             check_limit_name(&amount.limit)?;
@@ -69,7 +68,7 @@ pub(crate) fn check_limits(limits: &[Limit]) -> Result<(), Error> {
 fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Error> {
     for (index, name) in names.clone().enumerate() {
         if names.clone().take(index).any(|other| other == name) {
-            return Err(Error::invalid(format!("limit {name:?} is named twice; nothing was written")));
+            return Err(Error::invalid(&["limit ", &quoted(name), " is named twice"]));
         }
     }
     Ok(())

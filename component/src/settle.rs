@@ -4,7 +4,7 @@
 //! More than was taken is always charged, even into debt. Less is credited only into the window
 //! it was taken from, and never above what the shard may hold.
 
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 use core::mem;
 
 use crate::{
@@ -12,11 +12,12 @@ use crate::{
     balance::share,
     error::Error,
     item::{LimitState, Shard},
-    key::{STATE_SK, Subject, clip},
+    key::{STATE_SK, Subject},
     lease::{Lease, LeasedLimit, LeasedWindow},
     limit::{Amount, instant_ms},
+    text::quoted,
     wire::{Answer, read},
-    write::{Action, Attribute, Change, ConditionalWrite, Field, Images, Term, Test},
+    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.
@@ -129,11 +130,7 @@ impl Settle {
 
     fn written(&mut self, parts: Vec<Part>, replies: &[Reply]) -> Result<Vec<Part>, Error> {
         if parts.len() != replies.len() {
-            return Err(Error::misuse(&format!(
-                "the machine was handed {} replies, expected {}",
-                replies.len(),
-                parts.len()
-            )));
+            return Err(Error::miscounted(replies.len(), "as many as it named calls"));
         }
         let mut again = Vec::new();
         for (mut part, reply) in parts.into_iter().zip(replies) {
@@ -201,10 +198,7 @@ fn corrections(lease: &Lease, actual: &[Amount]) -> Result<Vec<Part>, Error> {
         lease.parts.iter().map(|part| Part { shard: part.shard, limits: Vec::new(), tries: 0 }).collect();
     for (index, amount) in actual.iter().enumerate() {
         if actual.iter().take(index).any(|other| other.limit == amount.limit) {
-            return Err(Error::invalid(format!(
-                "limit {:?} is named twice; nothing was written",
-                clip(&amount.limit)
-            )));
+            return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is named twice"]));
         }
         let leased = || {
             let of_part = |part: &crate::lease::LeasePart| {
@@ -224,10 +218,7 @@ fn corrections(lease: &Lease, actual: &[Amount]) -> Result<Vec<Part>, Error> {
             }
         }
         if !held && !lease.parts.is_empty() {
-            return Err(Error::invalid(format!(
-                "limit {:?} is not part of the lease; nothing was written",
-                clip(&amount.limit)
-            )));
+            return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is not part of the lease"]));
         }
     }
     Ok(parts)
@@ -304,19 +295,19 @@ impl Part {
             changes.push(Change::add(of(Field::Tokens), limit.more_milli.saturating_neg()));
             changes.push(Change::add(of(Field::Consumed), limit.more_milli));
             // Neither the item nor the limit is brought back to life by an addition.
-            clauses.push(vec![Term::exists(of(Field::Tokens))]);
+            clauses.require(Term::exists(of(Field::Tokens)));
             if limit.more_milli > 0 {
                 continue;
             }
             if let Some(window) = limit.window {
-                clauses.push(vec![Term::compare(of(Field::WindowStart), Test::Equal, window.start_ms)]);
-                clauses.push(vec![Term::as_read(of(Field::WindowApplied), window.applied_ms)]);
+                clauses.require(Term::compare(of(Field::WindowStart), Test::Equal, window.start_ms));
+                clauses.require(Term::as_read(of(Field::WindowApplied), window.applied_ms));
             }
             if !limit.clamp {
                 // The ceiling was computed from a capacity that an operator may have lowered.
                 let room = limit.ceiling_milli.saturating_add(limit.more_milli);
-                clauses.push(vec![Term::compare(of(Field::Capacity), Test::AtLeast, limit.capacity_milli)]);
-                clauses.push(vec![Term::compare(of(Field::Tokens), Test::AtMost, room)]);
+                clauses.require(Term::compare(of(Field::Capacity), Test::AtLeast, limit.capacity_milli));
+                clauses.require(Term::compare(of(Field::Tokens), Test::AtMost, room));
             }
         }
         if self.limits.iter().any(|limit| limit.clamp) {

@@ -2,20 +2,14 @@
 //!
 //! A host asks [`classify`] whether to wait and send again; the machines read what remains.
 
-use alloc::{
-    borrow::Cow,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
-use serde::Deserialize;
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use crate::{
     answer::Reply,
     error::Error,
     item::{Attributes, Shard},
-    key::clip,
+    json::{Malformed, Parsed, Reader},
+    text::{clip, contains, decimal},
 };
 
 /// What a host does about a reply.
@@ -63,82 +57,87 @@ pub(crate) struct Reason<'a> {
     pub(crate) item: Option<Attributes<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+/// The members of a reply that are of any use, whatever its status.
+#[derive(Default)]
 struct Body<'a> {
-    #[serde(borrow)]
     attributes: Option<Attributes<'a>>,
-    #[serde(borrow)]
-    responses: Option<Tables<'a>>,
-    #[serde(borrow)]
-    unprocessed_keys: Option<NonEmpty<'a>>,
+    /// The items of a batch read.
+    responses: Option<Vec<Attributes<'a>>>,
+    has_unprocessed_keys: bool,
+    /// The error's type.
+    kind: Option<Cow<'a, str>>,
+    message: Option<Cow<'a, str>>,
+    /// The image a failed condition was judged by.
+    item: Option<Attributes<'a>>,
+    reasons: Vec<ReasonBody<'a>>,
+}
+
+/// One of `CancellationReasons`.
+#[derive(Default)]
+struct ReasonBody<'a> {
+    code: Option<Cow<'a, str>>,
+    item: Option<Attributes<'a>>,
+}
+
+impl<'a> Body<'a> {
+    fn read(json: &mut Reader<'a>) -> Parsed<Self> {
+        let mut body = Self::default();
+        json.object()?;
+        while let Some(name) = json.name()? {
+            match &*name {
+                "Attributes" => body.attributes = json.optional(Attributes::read)?,
+                "Responses" => body.responses = json.optional(tables)?,
+                "UnprocessedKeys" => body.has_unprocessed_keys = json.optional(has_members)? == Some(true),
+                "__type" => body.kind = json.optional(Reader::string)?,
+                "message" | "Message" => body.message = json.optional(Reader::string)?,
+                "Item" => body.item = json.optional(Attributes::read)?,
+                "CancellationReasons" => body.reasons = json.optional(reasons)?.unwrap_or_default(),
+                _ => json.skip()?,
+            }
+        }
+        Ok(body)
+    }
 }
 
 /// `Responses`: one table, whatever its name.
-struct Tables<'a>(Vec<Attributes<'a>>);
+fn tables<'a>(json: &mut Reader<'a>) -> Parsed<Vec<Attributes<'a>>> {
+    let mut items = Vec::new();
+    json.object()?;
+    while json.name()?.is_some() {
+        json.array()?;
+        while json.element()? {
+            items.push(Attributes::read(json)?);
+        }
+    }
+    Ok(items)
+}
 
-/// `UnprocessedKeys`: only whether there are any.
-struct NonEmpty<'a>(bool, core::marker::PhantomData<&'a ()>);
+fn has_members(json: &mut Reader<'_>) -> Parsed<bool> {
+    let mut any = false;
+    json.object()?;
+    while json.name()?.is_some() {
+        json.skip()?;
+        any = true;
+    }
+    Ok(any)
+}
 
-impl<'de: 'a, 'a> Deserialize<'de> for Tables<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<'a>(core::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> serde::de::Visitor<'de> for Visitor<'a> {
-            type Value = Tables<'a>;
-            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str("an object of tables")
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut items = Vec::new();
-                while map.next_key::<serde::de::IgnoredAny>()?.is_some() {
-                    items.extend(map.next_value::<Vec<Attributes<'a>>>()?);
-                }
-                Ok(Tables(items))
+fn reasons<'a>(json: &mut Reader<'a>) -> Parsed<Vec<ReasonBody<'a>>> {
+    let mut reasons = Vec::new();
+    json.array()?;
+    while json.element()? {
+        let mut reason = ReasonBody::default();
+        json.object()?;
+        while let Some(name) = json.name()? {
+            match &*name {
+                "Code" => reason.code = json.optional(Reader::string)?,
+                "Item" => reason.item = json.optional(Attributes::read)?,
+                _ => json.skip()?,
             }
         }
-        deserializer.deserialize_map(Visitor(core::marker::PhantomData))
+        reasons.push(reason);
     }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for NonEmpty<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = bool;
-            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str("an object of keys")
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
-                let mut any = false;
-                while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {
-                    any = true;
-                }
-                Ok(any)
-            }
-        }
-        Ok(Self(deserializer.deserialize_map(Visitor)?, core::marker::PhantomData))
-    }
-}
-
-#[derive(Deserialize)]
-struct ErrorBody<'a> {
-    #[serde(rename = "__type", borrow)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow, alias = "Message")]
-    message: Option<Cow<'a, str>>,
-    #[serde(rename = "Item", borrow)]
-    item: Option<Attributes<'a>>,
-    #[serde(rename = "CancellationReasons", borrow)]
-    reasons: Option<Vec<ReasonBody<'a>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ReasonBody<'a> {
-    #[serde(borrow)]
-    code: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    item: Option<Attributes<'a>>,
+    Ok(reasons)
 }
 
 /// Sorts a reply: what to wait out, what to hand on.
@@ -160,7 +159,7 @@ pub fn classify(reply: &Reply) -> Classification {
 /// Reads a reply that no host will send again for.
 pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     match reply {
-        Reply::Failed(reason) => Answer::Unavailable(format!("the table did not answer: {}", clip(reason))),
+        Reply::Failed(reason) => Answer::Unavailable(["the table did not answer: ", &clip(reason)].concat()),
         Reply::Http { status, body } => match sort(*status, body) {
             Sorted::Retry(reason) if reason.starts_with(CONFLICT) => Answer::Busy,
             Sorted::Retry(reason) | Sorted::Lost(reason) | Sorted::ClockSkew(reason) => {
@@ -182,47 +181,46 @@ enum Sorted<'a> {
 }
 
 fn sort(status: u16, body: &str) -> Sorted<'_> {
+    let says = || ["the table answered with status ", &decimal(status)].concat();
     match status {
         200 => Sorted::Final(success(body)),
         400 => refusal(body),
-        429 => Sorted::Retry(format!("the table answered with status {status}")),
-        500..=599 => Sorted::Lost(format!("the table answered with status {status}")),
-        401 | 403 => Sorted::Final(Answer::Misconfigured(format!("the table answered with status {status}"))),
-        _ => Sorted::Final(Answer::Unavailable(format!("the table answered with status {status}"))),
+        429 => Sorted::Retry(says()),
+        500..=599 => Sorted::Lost(says()),
+        401 | 403 => Sorted::Final(Answer::Misconfigured(says())),
+        _ => Sorted::Final(Answer::Unavailable(says())),
     }
 }
 
 fn success(body: &str) -> Answer<'_> {
-    let Ok(Body { attributes, responses, unprocessed_keys }) = serde_json::from_str(body) else {
+    let Ok(Body { attributes, responses, has_unprocessed_keys, .. }) = Reader::read(body, Body::read) else {
         return Answer::Unavailable(
             "the table answered with status 200 and a body that is cut off or not its own".into(),
         );
     };
     match responses {
-        Some(Tables(items)) => {
-            Answer::Read { items, incomplete: unprocessed_keys.is_some_and(|NonEmpty(any, _)| any) }
-        }
+        Some(items) => Answer::Read { items, incomplete: has_unprocessed_keys },
         None => Answer::Landed(attributes),
     }
 }
 
 fn refusal(body: &str) -> Sorted<'_> {
-    let Ok(ErrorBody { kind: Some(kind), message, item, reasons }) = serde_json::from_str(body) else {
+    let Ok(Body { kind: Some(kind), message, item, reasons, .. }) = Reader::read(body, Body::read) else {
         return Sorted::Final(Answer::Unavailable(
             "the table answered with status 400 and no error of its own".into(),
         ));
     };
     // `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
-    let name = kind.rsplit('#').next().unwrap_or_default().to_string();
+    let name = kind.rsplit('#').next().unwrap_or_default();
     let says = || match &message {
-        Some(message) => format!("the table refuses: {name}: {}", clip(message)),
-        None => format!("the table refuses: {name}"),
+        Some(message) => ["the table refuses: ", name, ": ", &clip(message)].concat(),
+        None => ["the table refuses: ", name].concat(),
     };
-    match name.as_str() {
+    match name {
         "ConditionalCheckFailedException" => Sorted::Final(Answer::Refused(item)),
-        "TransactionCanceledException" => cancellation(reasons.unwrap_or_default()),
+        "TransactionCanceledException" => cancellation(reasons),
         "TransactionConflictException" | "TransactionInProgressException" => {
-            Sorted::Retry(format!("{CONFLICT}: {name}"))
+            Sorted::Retry([CONFLICT, ": ", name].concat())
         }
         "ProvisionedThroughputExceededException"
         | "ThrottlingException"
@@ -251,7 +249,7 @@ fn refusal(body: &str) -> Sorted<'_> {
 
 /// `InvalidSignatureException` says so in words when it is the time that is wrong.
 fn is_about_time(message: Option<&str>) -> bool {
-    message.is_some_and(|text| text.contains("expired") || text.contains("not yet current"))
+    message.is_some_and(|text| contains(text, "expired") || contains(text, "not yet current"))
 }
 
 fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
@@ -277,7 +275,7 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
         return Sorted::Final(Answer::Cancelled(reasons));
     }
     if any("TransactionConflict") {
-        return Sorted::Retry(format!("{CONFLICT}: TransactionConflict"));
+        return Sorted::Retry([CONFLICT, ": TransactionConflict"].concat());
     }
     if any("ThrottlingError") {
         return Sorted::Retry("the table is throttling a transaction".into());
@@ -292,8 +290,7 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
 /// # Errors
 /// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
 pub fn decode_item(item: &str) -> Result<Shard, Error> {
-    let attributes: Attributes<'_> = serde_json::from_str(item).map_err(|error| {
-        Error::invalid(format!("not an item in DynamoDB JSON: {error}; nothing was written"))
-    })?;
+    let attributes = Reader::read(item, Attributes::read)
+        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
     attributes.shard()
 }

@@ -3,20 +3,14 @@
 //! The rules produce [`ConditionalWrite`]s; this file is the only one that spells an expression.
 //! Names and values go through positional aliases, so no name is ever part of expression text.
 
-use alloc::{
-    borrow::Cow,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-use core::fmt::{self, Write as _};
-
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec, vec::Vec};
+use core::fmt;
 
 use crate::{
     answer::{Call, Resend},
     error::Error,
+    json::Writer,
+    text::{decimal, push_integer},
 };
 
 /// A limit's attribute: `b_{limit}_{suffix}`.
@@ -73,17 +67,19 @@ pub enum Attribute {
     Limit(Arc<str>, Field),
 }
 
+impl Attribute {
+    /// Its name as stored, in the parts it is put together from.
+    pub(crate) fn parts(&self) -> [&str; 4] {
+        match self {
+            Self::Item(name) => [name, "", "", ""],
+            Self::Limit(limit, field) => ["b_", limit, "_", field.suffix()],
+        }
+    }
+}
+
 impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Item(name) => f.write_str(name),
-            Self::Limit(limit, field) => {
-                f.write_str("b_")?;
-                f.write_str(limit)?;
-                f.write_str("_")?;
-                f.write_str(field.suffix())
-            }
-        }
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))
     }
 }
 
@@ -256,6 +252,20 @@ pub struct ConditionalWrite {
     pub clauses: Vec<Vec<Term>>,
 }
 
+/// The clauses of a write while they are put together.
+pub(crate) trait Clauses {
+    /// Adds a clause of one term.
+    fn require(&mut self, term: Term);
+}
+
+impl Clauses for Vec<Vec<Term>> {
+    // There are dozens of these: one copy, wherever it is called.
+    #[inline(never)]
+    fn require(&mut self, term: Term) {
+        self.push(vec![term]);
+    }
+}
+
 /// Which images a single update answers with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Images {
@@ -274,8 +284,9 @@ impl ConditionalWrite {
             Action::Put(_) => ("PutItem", None),
             Action::Check => return transaction(table, core::slice::from_ref(self)),
         };
-        let body = Encoder::default().operation(table, self, returned, wanted);
-        Call { operation, body: to_json(&body), resend: resend(core::slice::from_ref(self)) }
+        let mut json = Writer::with_capacity(1024);
+        body(&mut json, table, self, returned, wanted);
+        Call { operation, body: json.finish(), resend: resend(core::slice::from_ref(self)) }
     }
 
     /// Whether its own conditions keep it from landing twice: a put where nothing was, or an
@@ -326,27 +337,20 @@ fn resend(writes: &[ConditionalWrite]) -> Resend {
 
 /// Several writes that land together or not at all.
 pub(crate) fn transaction(table: &str, writes: &[ConditionalWrite]) -> Call {
-    #[derive(Serialize)]
-    enum Item<'w> {
-        Put(Operation<'w>),
-        Update(Operation<'w>),
-        ConditionCheck(Operation<'w>),
-    }
-    #[derive(Serialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Transaction<'w> {
-        transact_items: Vec<Item<'w>>,
-    }
-    let item = |write| {
-        let operation = Encoder::default().operation(table, write, None, true);
-        match write.action {
-            Action::Put(_) => Item::Put(operation),
-            Action::Update(_) => Item::Update(operation),
-            Action::Check => Item::ConditionCheck(operation),
-        }
-    };
-    let body = Transaction { transact_items: writes.iter().map(item).collect() };
-    Call { operation: "TransactWriteItems", body: to_json(&body), resend: resend(writes) }
+    let mut json = Writer::with_capacity(4096);
+    json.object(|json| {
+        json.name("TransactItems").array(|json| {
+            for write in writes {
+                let kind = match write.action {
+                    Action::Put(_) => "Put",
+                    Action::Update(_) => "Update",
+                    Action::Check => "ConditionCheck",
+                };
+                json.object(|json| body(json.name(kind), table, write, None, true));
+            }
+        });
+    });
+    Call { operation: "TransactWriteItems", body: json.finish(), resend: resend(writes) }
 }
 
 /// Writes that a transaction may hold at most.
@@ -360,293 +364,198 @@ pub fn encode(table: &str, writes: &[ConditionalWrite]) -> Result<Call, Error> {
     match writes {
         [write] => Ok(write.call(table, Images::Both)),
         writes if (1..=MAX_WRITES).contains(&writes.len()) => Ok(transaction(table, writes)),
-        _ => Err(Error::invalid(format!(
-            "{} writes, expected 1 to {MAX_WRITES}; nothing was written",
-            writes.len()
-        ))),
+        _ => Err(Error::invalid(&[&decimal(writes.len()), " writes, expected 1 to ", &decimal(MAX_WRITES)])),
     }
 }
 
 /// Reads whole items, at most 100 of them.
-pub(crate) fn batch_read(table: &str, keys: &[(String, &'static str)], consistent: bool) -> Call {
-    #[derive(Serialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Read<'w> {
-        request_items: OneTable<'w>,
-    }
-    struct OneTable<'w>(&'w str, Keys<'w>);
-    impl Serialize for OneTable<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut map = serializer.serialize_map(Some(1))?;
-            map.serialize_entry(self.0, &self.1)?;
-            map.end()
+pub(crate) fn batch_read<K: AsRef<str>>(table: &str, keys: &[(String, K)], consistent: bool) -> Call {
+    let mut json = Writer::with_capacity(2048);
+    json.object(|json| {
+        json.name("RequestItems").object(|json| {
+            json.name(table).object(|json| {
+                let each = |json: &mut Writer| {
+                    keys.iter().for_each(|(pk, sk)| json.object(|json| key(json, pk, sk.as_ref())))
+                };
+                json.name("Keys").array(each);
+                if consistent {
+                    json.name("ConsistentRead").boolean(true);
+                }
+            });
+        });
+    });
+    Call { operation: "BatchGetItem", body: json.finish(), resend: Resend::Idempotent }
+}
+
+/// The members of a key.
+fn key(json: &mut Writer, pk: &str, sk: &str) {
+    json.name("PK").object(|json| json.name("S").string(pk));
+    json.name("SK").object(|json| json.name("S").string(sk));
+}
+
+/// An attribute's value, under its type tag.
+fn literal(json: &mut Writer, value: &Value) {
+    json.object(|json| match value {
+        Value::Number(number) => json.name("N").plain(|out| push_integer(out, *number)),
+        Value::Text(text) => json.name("S").string(text),
+        Value::Boolean(value) => json.name("BOOL").boolean(*value),
+        // Only ever an operand, and operands that are attributes become names, not values.
+        Value::Attribute(_) => json.name("NULL").boolean(true),
+    });
+}
+
+/// The body of `UpdateItem` or `PutItem`, or one item of a transaction.
+fn body(
+    json: &mut Writer,
+    table: &str,
+    write: &ConditionalWrite,
+    returned: Option<&str>,
+    failure_image: bool,
+) {
+    let mut aliases = Aliases { names: Vec::with_capacity(24), values: Vec::with_capacity(24) };
+    json.object(|json| {
+        json.name("TableName").string(table);
+        match &write.action {
+            Action::Put(assignments) => json.name("Item").object(|json| {
+                key(json, &write.pk, &write.sk);
+                for Assignment { attribute, value } in assignments {
+                    literal(json.joined(&attribute.parts()), value);
+                }
+            }),
+            Action::Update(_) | Action::Check => {
+                json.name("Key").object(|json| key(json, &write.pk, &write.sk))
+            }
         }
-    }
-    #[derive(Serialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Keys<'w> {
-        keys: Vec<Key<'w>>,
-        #[serde(skip_serializing_if = "core::ops::Not::not")]
-        consistent_read: bool,
-    }
-    let keys = keys.iter().map(|(pk, sk)| Key { pk: Text(pk), sk: Text(sk) }).collect();
-    let body = Read { request_items: OneTable(table, Keys { keys, consistent_read: consistent }) };
-    Call { operation: "BatchGetItem", body: to_json(&body), resend: Resend::Idempotent }
-}
-
-fn to_json(body: &impl Serialize) -> String {
-    // Serialising these structures into memory cannot fail; an empty body is refused by any table.
-    serde_json::to_string(body).unwrap_or_default()
-}
-
-/// `{"S": text}`
-struct Text<'w>(&'w str);
-
-impl Serialize for Text<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("S", self.0)?;
-        map.end()
-    }
-}
-
-#[derive(Serialize)]
-struct Key<'w> {
-    #[serde(rename = "PK")]
-    pk: Text<'w>,
-    #[serde(rename = "SK")]
-    sk: Text<'w>,
-}
-
-/// An item as the table spells it.
-struct Item<'w> {
-    key: Key<'w>,
-    assignments: &'w [Assignment],
-}
-
-impl Serialize for Item<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("PK", &self.key.pk)?;
-        map.serialize_entry("SK", &self.key.sk)?;
-        for Assignment { attribute, value } in self.assignments {
-            map.serialize_entry(&Displayed(attribute), &Literal(value))?;
+        if let Action::Update(changes) = &write.action {
+            json.name("UpdateExpression").plain(|out| aliases.update(out, changes));
         }
-        map.end()
-    }
-}
-
-struct Displayed<'w>(&'w Attribute);
-
-impl Serialize for Displayed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self.0)
-    }
-}
-
-struct Literal<'w>(&'w Value);
-
-impl Serialize for Literal<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        match self.0 {
-            Value::Number(number) => map.serialize_entry("N", &number.to_string())?,
-            Value::Text(text) => map.serialize_entry("S", text)?,
-            Value::Boolean(value) => map.serialize_entry("BOOL", value)?,
-            // Only ever an operand, and operands that are attributes become names, not values.
-            Value::Attribute(_) => map.serialize_entry("NULL", &true)?,
+        if !write.clauses.is_empty() {
+            json.name("ConditionExpression").plain(|out| aliases.condition(out, &write.clauses));
         }
-        map.end()
-    }
-}
-
-/// `{"#a0": …}` or `{":v0": …}`
-struct Aliases<'w, T>(&'static str, Vec<&'w T>);
-
-impl<'w, T: PartialEq> Aliases<'w, T> {
-    /// The number of the alias for `wanted`, made if there is none yet.
-    fn of(&mut self, wanted: &'w T) -> usize {
-        if let Some(index) = self.1.iter().position(|other| *other == wanted) {
-            return index;
+        aliases.members(json);
+        if let Some(returned) = returned {
+            json.name("ReturnValues").string(returned);
         }
-        self.1.push(wanted);
-        self.1.len().saturating_sub(1)
-    }
-}
-
-impl<T> Aliases<'_, T> {
-    fn is_empty(&self) -> bool {
-        self.1.is_empty()
-    }
-
-    fn entries<S: Serializer, E: Serialize>(
-        &self,
-        serializer: S,
-        entry: fn(&T) -> E,
-    ) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.1.len()))?;
-        for (index, item) in self.1.iter().enumerate() {
-            map.serialize_entry(&format_args!("{}{index}", self.0).to_string(), &entry(item))?;
+        if failure_image {
+            json.name("ReturnValuesOnConditionCheckFailure").string("ALL_OLD");
         }
-        map.end()
-    }
+    });
 }
 
-impl Serialize for Aliases<'_, Attribute> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.entries(serializer, ToString::to_string)
-    }
-}
-
-impl Serialize for Aliases<'_, Value> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.1.len()))?;
-        for (index, value) in self.1.iter().enumerate() {
-            map.serialize_entry(&format!("{}{index}", self.0), &Literal(value))?;
-        }
-        map.end()
-    }
-}
-
-/// The members of `UpdateItem`, `PutItem` and of each item of a transaction.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Operation<'w> {
-    table_name: &'w str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<Key<'w>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<Item<'w>>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    update_expression: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    condition_expression: String,
-    #[serde(skip_serializing_if = "Aliases::is_empty")]
-    expression_attribute_names: Aliases<'w, Attribute>,
-    #[serde(skip_serializing_if = "Aliases::is_empty")]
-    expression_attribute_values: Aliases<'w, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    return_values: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    return_values_on_condition_check_failure: Option<&'static str>,
-}
-
-/// Spells expressions while it hands out aliases.
-struct Encoder<'w> {
-    names: Aliases<'w, Attribute>,
-    values: Aliases<'w, Value>,
-}
-
-impl Default for Encoder<'_> {
-    fn default() -> Self {
-        Self { names: Aliases("#a", Vec::with_capacity(24)), values: Aliases(":v", Vec::with_capacity(24)) }
-    }
+/// Spells expressions while it hands out aliases: `#a0` for a name, `:v0` for a value.
+struct Aliases<'w> {
+    names: Vec<&'w Attribute>,
+    values: Vec<&'w Value>,
 }
 
 /// Zero, for `if_not_exists`.
 static ZERO: Value = Value::Number(0);
 
-impl<'w> Encoder<'w> {
-    fn operation(
-        mut self,
-        table: &'w str,
-        write: &'w ConditionalWrite,
-        returned: Option<&'static str>,
-        failure_image: bool,
-    ) -> Operation<'w> {
-        let key = Key { pk: Text(&write.pk), sk: Text(&write.sk) };
-        let (key, item, update_expression) = match &write.action {
-            Action::Put(assignments) => (None, Some(Item { key, assignments }), String::new()),
-            Action::Update(changes) => (Some(key), None, self.update(changes)),
-            Action::Check => (Some(key), None, String::new()),
+/// Appends an alias with the number of `wanted`, which it gets if it has none yet.
+fn push_alias<'w, T: PartialEq>(out: &mut String, prefix: &str, aliased: &mut Vec<&'w T>, wanted: &'w T) {
+    let index = aliased.iter().position(|other| *other == wanted).unwrap_or_else(|| {
+        aliased.push(wanted);
+        aliased.len().saturating_sub(1)
+    });
+    push_numbered(out, prefix, index);
+}
+
+fn push_numbered(out: &mut String, prefix: &str, index: usize) {
+    out.push_str(prefix);
+    push_integer(out, i128::try_from(index).unwrap_or_default());
+}
+
+impl<'w> Aliases<'w> {
+    /// What the aliases stand for.
+    fn members(&self, json: &mut Writer) {
+        let alias = |prefix, index| {
+            let mut alias = String::new();
+            push_numbered(&mut alias, prefix, index);
+            alias
         };
-        let condition_expression = self.condition(&write.clauses);
-        Operation {
-            table_name: table,
-            key,
-            item,
-            update_expression,
-            condition_expression,
-            expression_attribute_names: self.names,
-            expression_attribute_values: self.values,
-            return_values: returned,
-            return_values_on_condition_check_failure: failure_image.then_some("ALL_OLD"),
+        if !self.names.is_empty() {
+            json.name("ExpressionAttributeNames").object(|json| {
+                for (index, attribute) in self.names.iter().enumerate() {
+                    json.name(&alias("#a", index)).strings(&attribute.parts());
+                }
+            });
+        }
+        if !self.values.is_empty() {
+            json.name("ExpressionAttributeValues").object(|json| {
+                for (index, value) in self.values.iter().enumerate() {
+                    literal(json.name(&alias(":v", index)), value);
+                }
+            });
         }
     }
 
     fn name(&mut self, out: &mut String, attribute: &'w Attribute) {
-        let index = self.names.of(attribute);
-        // Writing into a string cannot fail.
-        let _ = write!(out, "#a{index}");
+        push_alias(out, "#a", &mut self.names, attribute);
     }
 
     fn value(&mut self, out: &mut String, value: &'w Value) {
-        if let Value::Attribute(attribute) = value {
-            return self.name(out, attribute);
+        match value {
+            Value::Attribute(attribute) => self.name(out, attribute),
+            value => push_alias(out, ":v", &mut self.values, value),
         }
-        let index = self.values.of(value);
-        let _ = write!(out, ":v{index}");
     }
 
-    fn update(&mut self, changes: &'w [Change]) -> String {
-        let mut out = String::with_capacity(256);
+    fn update(&mut self, out: &mut String, changes: &'w [Change]) {
         type Belongs = fn(&Change) -> bool;
         let clauses: [(&str, Belongs); 3] = [
             ("SET ", |change| matches!(change, Change::Set(_) | Change::Snapshot { .. })),
             ("ADD ", |change| matches!(change, Change::Add(_))),
             ("REMOVE ", |change| matches!(change, Change::Remove(_))),
         ];
+        let mut gap = "";
         for (keyword, belongs) in clauses {
             let mut separator = keyword;
             for change in changes.iter().filter(|change| belongs(change)) {
-                if separator == keyword && !out.is_empty() {
-                    out.push(' ');
-                }
-                out.push_str(separator);
-                separator = ", ";
-                match change {
-                    Change::Set(Assignment { attribute, value }) => {
-                        self.name(&mut out, attribute);
-                        out.push_str(" = ");
-                        self.value(&mut out, value);
-                    }
-                    Change::Snapshot { attribute, source } => {
-                        self.name(&mut out, attribute);
-                        out.push_str(" = if_not_exists(");
-                        self.name(&mut out, source);
-                        out.push_str(", ");
-                        self.value(&mut out, &ZERO);
-                        out.push(')');
-                    }
-                    Change::Add(Assignment { attribute, value }) => {
-                        self.name(&mut out, attribute);
-                        out.push(' ');
-                        self.value(&mut out, value);
-                    }
-                    Change::Remove(attribute) => self.name(&mut out, attribute),
-                }
+                out.push_str(core::mem::take(&mut gap));
+                out.push_str(core::mem::replace(&mut separator, ", "));
+                self.change(out, change);
+            }
+            if separator != keyword {
+                gap = " ";
             }
         }
-        out
     }
 
-    fn condition(&mut self, clauses: &'w [Vec<Term>]) -> String {
-        let mut out = String::with_capacity(512);
-        for clause in clauses {
-            if !out.is_empty() {
-                out.push_str(" AND ");
+    fn change(&mut self, out: &mut String, change: &'w Change) {
+        match change {
+            Change::Set(Assignment { attribute, value }) => {
+                self.name(out, attribute);
+                out.push_str(" = ");
+                self.value(out, value);
             }
-            let (open, close) = if clause.len() > 1 { ("(", ")") } else { ("", "") };
-            out.push_str(open);
-            for (index, term) in clause.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(" OR ");
-                }
-                self.term(&mut out, term);
+            Change::Snapshot { attribute, source } => {
+                self.name(out, attribute);
+                out.push_str(" = if_not_exists(");
+                self.name(out, source);
+                out.push_str(", ");
+                self.value(out, &ZERO);
+                out.push(')');
+            }
+            Change::Add(Assignment { attribute, value }) => {
+                self.name(out, attribute);
+                out.push(' ');
+                self.value(out, value);
+            }
+            Change::Remove(attribute) => self.name(out, attribute),
+        }
+    }
+
+    fn condition(&mut self, out: &mut String, clauses: &'w [Vec<Term>]) {
+        let mut and = "";
+        for clause in clauses {
+            out.push_str(core::mem::replace(&mut and, " AND "));
+            let (mut or, close) = if clause.len() > 1 { ("(", ")") } else { ("", "") };
+            for term in clause {
+                out.push_str(core::mem::replace(&mut or, " OR "));
+                self.term(out, term);
             }
             out.push_str(close);
         }
-        out
     }
 
     fn term(&mut self, out: &mut String, term: &'w Term) {

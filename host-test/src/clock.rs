@@ -14,6 +14,11 @@ pub enum Clock {
     /// The machine's own.
     #[default]
     System,
+    /// The machine's own, off by so much: for tests of clocks that disagree.
+    Shifted {
+        /// Ahead of the machine's, or behind where it is negative, ms.
+        by_ms: i64,
+    },
     /// One that moves only when it is told to; its clones move with it.
     Virtual(Arc<AtomicU64>),
 }
@@ -30,6 +35,7 @@ impl Clock {
     pub fn now_ms(&self) -> u64 {
         match self {
             Self::System => epoch_ms(SystemTime::now()),
+            Self::Shifted { by_ms } => epoch_ms(SystemTime::now()).saturating_add_signed(*by_ms),
             Self::Virtual(now_ms) => now_ms.load(Ordering::SeqCst),
         }
     }

@@ -49,6 +49,7 @@ pub mod embedded;
 pub mod engine;
 pub mod http;
 pub mod limiter;
+pub mod refill;
 pub mod table;
 
 pub use clock::Clock;

@@ -7,14 +7,10 @@ use onewindow_host::engine::{
     Component, ComponentOptions,
     component::bindings::{
         Quota,
-        exports::onewindow::quota::{
-            preview::WindowState,
-            types::Amount,
-            window::Sibling,
-            wire::{LimitState, ShardState},
-        },
+        exports::onewindow::quota::{preview::WindowState, types::Amount, window::Sibling},
     },
 };
+use serde_json::json;
 use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
 use wasmtime::Store;
 
@@ -38,36 +34,35 @@ impl Wasm {
 
 const NAME: &str = "q";
 
-fn shard(input: &ShardInput, id: u32) -> ShardState {
-    let milli = |tokens: u64| i64::try_from(tokens).unwrap() * 1000;
-    ShardState {
-        pk: format!("n/BUCKET#e#r#{id}"),
-        shard: id,
-        shard_count: input.shard_count,
-        last_refill_ms: input.last_refill_ms,
-        valid_until_ms: None,
-        ttl_seconds: None,
-        disabled: false,
-        cascade: false,
-        scheduled: false,
-        bypass_until_ms: None,
-        limits: vec![LimitState {
-            name: NAME.into(),
-            tokens_milli: input.tokens_milli,
-            capacity_milli: milli(input.capacity),
-            refill_amount_milli: milli(input.refill_amount),
-            refill_period_ms: input.refill_period_ms.map_or(1000, |period| i64::try_from(period).unwrap()),
-            consumed_milli: input.consumed_milli,
-            reset_after_seconds: input.reset_after_seconds.map(|seconds| i64::try_from(seconds).unwrap()),
-            window_start_ms: input.window_start_ms,
-            window_applied_ms: input.window_applied_ms,
-            consumed_mark_milli: input.consumed_mark_milli,
-            grant_count: input.grant_count,
-            topped_up_milli: input.topped_up_milli,
-            soft_until_ms: None,
-        }],
-        wcu: None,
+/// The shard's item, as the table spells it.
+fn item(input: &ShardInput, id: u32) -> String {
+    let number = |number: &dyn ToString| json!({"N": number.to_string()});
+    let milli = |tokens: u64| tokens * 1000;
+    let mut item = json!({
+        "PK": {"S": format!("n/BUCKET#e#r#{id}")},
+        "SK": {"S": "#STATE"},
+        "shard_count": number(&input.shard_count),
+        "rf": number(&input.last_refill_ms),
+    });
+    let limit = [
+        ("tk", Some(number(&input.tokens_milli))),
+        ("cp", Some(number(&milli(input.capacity)))),
+        ("ra", Some(number(&milli(input.refill_amount)))),
+        ("rp", Some(number(&input.refill_period_ms.unwrap_or(1000)))),
+        ("tc", input.consumed_milli.map(|value| number(&value))),
+        ("rsa", input.reset_after_seconds.map(|value| number(&value))),
+        ("ws", input.window_start_ms.map(|value| number(&value))),
+        ("wa", input.window_applied_ms.map(|value| number(&value))),
+        ("wtc", input.consumed_mark_milli.map(|value| number(&value))),
+        ("gc", input.grant_count.map(|value| number(&value))),
+        ("tu", input.topped_up_milli.map(|value| number(&value))),
+    ];
+    for (field, value) in limit {
+        if let Some(value) = value {
+            item[format!("b_{NAME}_{field}")] = value;
+        }
     }
+    item.to_string()
 }
 
 impl Core for Wasm {
@@ -77,21 +72,21 @@ impl Core for Wasm {
         let pass = self
             .quota
             .onewindow_quota_window()
-            .call_materialise(&mut self.store, &shard(input, 0), &[], &consume, false, false, now_ms)
+            .call_materialise(&mut self.store, "limits", &item(input, 0), &[], &consume, false, false, now_ms)
             .expect("no trap")
             .expect("no error");
-        let (limit, after) = (&pass.limits[0], &pass.after.limits[0]);
-        assert_eq!(pass.write.is_some(), pass.admitted, "a rejected pass writes nothing");
+        let limit = &pass.limits[0];
+        assert_eq!(pass.call.is_some(), pass.admitted, "a rejected pass writes nothing");
         PassView {
             admitted: pass.admitted,
             balance_milli: limit.balance_milli,
-            tokens_milli: after.tokens_milli,
+            tokens_milli: limit.left_milli,
             ceiling_milli: limit.ceiling_milli,
-            grant_count: after.grant_count,
+            grant_count: limit.grant_count,
             was_pending: limit.was_pending,
             opened: limit.opened,
             reset: limit.reset,
-            window_start_ms: after.window_start_ms,
+            window_start_ms: limit.starts_at_ms,
             ends_at_ms: limit.ends_at_ms,
             retry_after_ms: pass.retry_after_ms,
         }
@@ -99,11 +94,11 @@ impl Core for Wasm {
 
     fn report(&mut self, shards: &[ShardInput], now_ms: u64) -> ReportView {
         self.renew();
-        let shards: Vec<ShardState> = (0..).zip(shards).map(|(id, input)| shard(input, id)).collect();
+        let items: Vec<String> = (0..).zip(shards).map(|(id, input)| item(input, id)).collect();
         let report = self
             .quota
             .onewindow_quota_window()
-            .call_preview(&mut self.store, &shards, 0, &[], now_ms)
+            .call_preview(&mut self.store, &items, 0, &[], now_ms)
             .expect("no trap")
             .expect("no error");
         let [limit] = report.limits.as_slice() else { panic!("one limit: {report:?}") };

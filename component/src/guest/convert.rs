@@ -1,25 +1,27 @@
 //! Between the library's types and the contract's, one for one.
 
-use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
+use alloc::string::String;
 
 use super::{
     all,
-    bindings::exports::onewindow::quota::{preview as p, settle as s, types as t, window as w, wire as x},
+    bindings::exports::onewindow::quota::{
+        cascade as c, preview as p, settle as s, types as t, window as w, wire as x,
+    },
 };
 use crate::{
     answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend},
+    cascade::{CascadeDecision, LevelDecision},
     error::{Error, ErrorCode},
     grant,
     hint::{Blocked, Hint},
-    item::{LimitState, Shard, parse_whole},
+    item::{LimitState, Shard},
     key::Subject,
     limit::{Amount, Limit, Recovery},
-    materialise::LimitPass,
+    materialise::{LimitPass, Pass, Take},
     preview::{LimitPreview, PreviewOutcome, PreviewReport, ShardView, WindowState},
     request::AcquireRequest,
     settle::Settlement,
     wire::Classification,
-    write::{Action, Assignment, Attribute, Change, ConditionalWrite, Term, Test, Value},
 };
 
 // ---- in ----
@@ -92,45 +94,6 @@ impl From<t::Reply> for Reply {
     }
 }
 
-impl From<x::ShardState> for Shard {
-    fn from(shard: x::ShardState) -> Self {
-        Self {
-            pk: shard.pk,
-            id: shard.shard,
-            shard_count: shard.shard_count.max(1),
-            last_refill_ms: shard.last_refill_ms,
-            valid_until_ms: shard.valid_until_ms,
-            ttl_seconds: shard.ttl_seconds,
-            disabled: shard.disabled,
-            cascade: shard.cascade,
-            scheduled: shard.scheduled,
-            bypass_until_ms: shard.bypass_until_ms,
-            limits: all(shard.limits),
-            wcu: shard.wcu.map(Into::into),
-        }
-    }
-}
-
-impl From<x::LimitState> for LimitState {
-    fn from(state: x::LimitState) -> Self {
-        Self {
-            name: Arc::from(state.name.as_str()),
-            tokens_milli: state.tokens_milli.into(),
-            capacity_milli: state.capacity_milli.into(),
-            refill_amount_milli: state.refill_amount_milli.into(),
-            refill_period_ms: state.refill_period_ms,
-            consumed_milli: state.consumed_milli.map(Into::into),
-            reset_after_seconds: state.reset_after_seconds,
-            window_start_ms: state.window_start_ms,
-            window_applied_ms: state.window_applied_ms,
-            consumed_mark_milli: state.consumed_mark_milli.map(Into::into),
-            grant_count: state.grant_count,
-            topped_up_milli: state.topped_up_milli.map(Into::into),
-            soft_until_ms: state.soft_until_ms,
-        }
-    }
-}
-
 impl From<w::Sibling> for grant::Sibling {
     fn from(sibling: w::Sibling) -> Self {
         Self {
@@ -140,90 +103,6 @@ impl From<w::Sibling> for grant::Sibling {
             tokens_milli: sibling.tokens_milli.into(),
         }
     }
-}
-
-impl TryFrom<x::ConditionalWrite> for ConditionalWrite {
-    type Error = Error;
-    fn try_from(write: x::ConditionalWrite) -> Result<Self, Error> {
-        let action = match write.action {
-            x::Action::Put(assignments) => Action::Put(try_all(assignments)?),
-            x::Action::Update(changes) => Action::Update(try_all(changes)?),
-            x::Action::Check => Action::Check,
-        };
-        let clauses = write.clauses.into_iter().map(try_all).collect::<Result<_, Error>>()?;
-        Ok(Self { pk: write.pk, sk: Cow::Owned(write.sk), action, clauses })
-    }
-}
-
-fn attribute(name: String) -> Attribute {
-    Attribute::Item(Cow::Owned(name))
-}
-
-impl TryFrom<x::Value> for Value {
-    type Error = Error;
-    fn try_from(value: x::Value) -> Result<Self, Error> {
-        Ok(match value {
-            x::Value::Number(digits) => Self::Number(parse_whole(&digits).ok_or_else(|| {
-                Error::invalid(alloc::format!(
-                    "{:?} is not a whole number of at most 38 digits; nothing was written",
-                    crate::key::clip(&digits)
-                ))
-            })?),
-            x::Value::Text(text) => Self::Text(text),
-            x::Value::Boolean(value) => Self::Boolean(value),
-            x::Value::Attribute(name) => Self::Attribute(attribute(name)),
-        })
-    }
-}
-
-impl TryFrom<x::Assignment> for Assignment {
-    type Error = Error;
-    fn try_from(assignment: x::Assignment) -> Result<Self, Error> {
-        Ok(Self { attribute: attribute(assignment.attribute), value: assignment.value.try_into()? })
-    }
-}
-
-impl TryFrom<x::Change> for Change {
-    type Error = Error;
-    fn try_from(change: x::Change) -> Result<Self, Error> {
-        Ok(match change {
-            x::Change::Set(assignment) => Self::Set(assignment.try_into()?),
-            x::Change::Add(assignment) => Self::Add(assignment.try_into()?),
-            x::Change::Remove(name) => Self::Remove(attribute(name)),
-            x::Change::Snapshot(x::Snapshot { attribute: target, source }) => {
-                Self::Snapshot { attribute: attribute(target), source: attribute(source) }
-            }
-        })
-    }
-}
-
-impl TryFrom<x::Term> for Term {
-    type Error = Error;
-    fn try_from(term: x::Term) -> Result<Self, Error> {
-        let test = match term.test {
-            x::Test::Exists => Test::Exists,
-            x::Test::Absent => Test::Absent,
-            x::Test::Equal => Test::Equal,
-            x::Test::NotEqual => Test::NotEqual,
-            x::Test::Less => Test::Less,
-            x::Test::AtMost => Test::AtMost,
-            x::Test::More => Test::More,
-            x::Test::AtLeast => Test::AtLeast,
-        };
-        let operand = term.operand.map(TryInto::try_into).transpose()?;
-        let unary = matches!(test, Test::Exists | Test::Absent);
-        if unary == operand.is_some() {
-            return Err(Error::invalid(alloc::format!(
-                "a term on {:?} has an operand where it takes none, or none where it takes one; nothing was written",
-                crate::key::clip(&term.attribute)
-            )));
-        }
-        Ok(Self { attribute: attribute(term.attribute), test, operand })
-    }
-}
-
-fn try_all<A: TryInto<B, Error = Error>, B>(items: Vec<A>) -> Result<Vec<B>, Error> {
-    items.into_iter().map(TryInto::try_into).collect()
 }
 
 // ---- out ----
@@ -297,6 +176,23 @@ impl From<Decision> for t::Decision {
             limits: all(decision.limits),
             follow_ups: all(decision.follow_ups),
             hint: decision.hint.into(),
+        }
+    }
+}
+
+impl From<CascadeDecision> for c::CascadeDecision {
+    fn from(decision: CascadeDecision) -> Self {
+        let level = |level: LevelDecision| c::Level {
+            entity: level.entity,
+            limits: all(level.limits),
+            lease: level.lease.map(|lease| lease.encode()),
+            hint: level.hint.into(),
+        };
+        Self {
+            outcome: decision.outcome.into(),
+            decided_by: u32::try_from(decision.decided_by).unwrap_or_default(),
+            levels: decision.levels.into_iter().map(level).collect(),
+            follow_ups: all(decision.follow_ups),
         }
     }
 }
@@ -375,7 +271,7 @@ fn narrow(number: i128, of: &str) -> Result<i64, Error> {
 impl TryFrom<LimitState> for x::LimitState {
     type Error = Error;
     fn try_from(state: LimitState) -> Result<Self, Error> {
-        let narrow = |number, field| narrow(number, &alloc::format!("b_{}_{field}", state.name));
+        let narrow = |number, field| narrow(number, &["b_", &state.name, "_", field].concat());
         Ok(Self {
             name: String::from(&*state.name),
             tokens_milli: narrow(state.tokens_milli, "tk")?,
@@ -408,85 +304,34 @@ impl TryFrom<Shard> for x::ShardState {
             cascade: shard.cascade,
             scheduled: shard.scheduled,
             bypass_until_ms: shard.bypass_until_ms,
-            limits: try_all(shard.limits)?,
+            limits: shard.limits.into_iter().map(TryInto::try_into).collect::<Result<_, Error>>()?,
             wcu: shard.wcu.map(TryInto::try_into).transpose()?,
         })
     }
 }
 
-impl TryFrom<&LimitPass> for w::LimitPass {
-    type Error = Error;
-    fn try_from(pass: &LimitPass) -> Result<Self, Error> {
-        Ok(Self {
-            name: String::from(&*pass.after.name),
-            balance_milli: narrow(pass.after.tokens_milli, "a balance")?,
-            ceiling_milli: narrow(pass.ceiling_milli, "a ceiling")?,
-            was_pending: pass.was_pending,
-            opened: pass.opened,
-            reset: pass.reset,
-            ends_at_ms: pass.window_end_ms().and_then(|end_ms| u64::try_from(end_ms).ok()),
+/// A pass as it is told, with the write that makes it so.
+pub(super) fn pass(pass: &Pass, takes: &[Take], call: Option<Call>) -> Result<w::Pass, Error> {
+    let admitted = pass.admits(takes);
+    let left = pass.after(if admitted { takes } else { &[] });
+    let told = |(limit, left): (&LimitPass, LimitState)| {
+        Ok(w::LimitPass {
+            name: String::from(&*left.name),
+            balance_milli: narrow(limit.after.tokens_milli, "a balance")?,
+            left_milli: narrow(left.tokens_milli, "a balance")?,
+            ceiling_milli: narrow(limit.ceiling_milli, "a ceiling")?,
+            grant_count: left.grant_count,
+            was_pending: limit.was_pending,
+            opened: limit.opened,
+            reset: limit.reset,
+            starts_at_ms: left.window_start_ms,
+            ends_at_ms: limit.window_end_ms().and_then(|end_ms| u64::try_from(end_ms).ok()),
         })
-    }
-}
-
-impl From<ConditionalWrite> for x::ConditionalWrite {
-    fn from(write: ConditionalWrite) -> Self {
-        let action = match write.action {
-            Action::Put(assignments) => x::Action::Put(all(assignments)),
-            Action::Update(changes) => x::Action::Update(all(changes)),
-            Action::Check => x::Action::Check,
-        };
-        let clauses = write.clauses.into_iter().map(all).collect();
-        Self { pk: write.pk, sk: write.sk.into_owned(), action, clauses }
-    }
-}
-
-fn name(attribute: &Attribute) -> String {
-    alloc::format!("{attribute}")
-}
-
-impl From<Value> for x::Value {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Number(number) => Self::Number(alloc::format!("{number}")),
-            Value::Text(text) => Self::Text(text),
-            Value::Boolean(value) => Self::Boolean(value),
-            Value::Attribute(attribute) => Self::Attribute(name(&attribute)),
-        }
-    }
-}
-
-impl From<Assignment> for x::Assignment {
-    fn from(assignment: Assignment) -> Self {
-        Self { attribute: name(&assignment.attribute), value: assignment.value.into() }
-    }
-}
-
-impl From<Change> for x::Change {
-    fn from(change: Change) -> Self {
-        match change {
-            Change::Set(assignment) => Self::Set(assignment.into()),
-            Change::Add(assignment) => Self::Add(assignment.into()),
-            Change::Remove(attribute) => Self::Remove(name(&attribute)),
-            Change::Snapshot { attribute, source } => {
-                Self::Snapshot(x::Snapshot { attribute: name(&attribute), source: name(&source) })
-            }
-        }
-    }
-}
-
-impl From<Term> for x::Term {
-    fn from(term: Term) -> Self {
-        let test = match term.test {
-            Test::Exists => x::Test::Exists,
-            Test::Absent => x::Test::Absent,
-            Test::Equal => x::Test::Equal,
-            Test::NotEqual => x::Test::NotEqual,
-            Test::Less => x::Test::Less,
-            Test::AtMost => x::Test::AtMost,
-            Test::More => x::Test::More,
-            Test::AtLeast => x::Test::AtLeast,
-        };
-        Self { attribute: name(&term.attribute), test, operand: term.operand.map(Into::into) }
-    }
+    };
+    Ok(w::Pass {
+        admitted,
+        limits: pass.limits.iter().zip(left.limits).map(told).collect::<Result<_, Error>>()?,
+        retry_after_ms: pass.retry_after_ms(takes),
+        call: call.map(Into::into),
+    })
 }

@@ -7,21 +7,23 @@ use alloc::{string::String, vec::Vec};
 use core::cell::RefCell;
 
 use crate::{
-    answer::Step,
+    answer::{Reply, Step},
     error::Error,
     grant,
     item::{Owner, Shard},
     join,
     key::MAX_SHARD_COUNT,
-    limit::{Amount, Limit},
+    limit::{Limit, instant_ms},
     materialise::{Pass, Settings, Take},
     preview, propagate, refill,
     request::{AcquireRequest, check_limits},
+    text::decimal,
     wire,
+    write::{Images, transaction},
 };
 use bindings::exports::onewindow::quota::{
-    acquire as acquire_export, preview as preview_export, settle as settle_export, types as t,
-    window as window_export, wire as wire_export,
+    acquire as acquire_export, cascade as cascade_export, preview as preview_export, settle as settle_export,
+    types as t, window as window_export, wire as wire_export,
 };
 
 /// What wit-bindgen makes of `wit/`.
@@ -41,8 +43,9 @@ mod bindings {
 /// be told to anybody from in here, so it traps: the host sees it and throws the instance away.
 #[cfg(target_family = "wasm")]
 mod runtime {
+    /// Constant time, and neighbours that are given back are joined: an instance may live long.
     #[global_allocator]
-    static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+    static MEMORY: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
 
     #[panic_handler]
     fn trap(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -53,6 +56,7 @@ mod runtime {
 struct Component;
 
 struct Acquisition(RefCell<crate::Acquire>);
+struct Cascading(RefCell<crate::Cascade>);
 struct Settling(RefCell<crate::Settle>);
 struct Previewing(RefCell<crate::Preview>);
 
@@ -71,10 +75,28 @@ impl acquire_export::GuestAcquisition for Acquisition {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> t::Step {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => t::Step::Perform(all(calls)),
             Step::Done(decision) => t::Step::Done(decision.into()),
+        }
+    }
+}
+
+impl cascade_export::Guest for Component {
+    type Cascading = Cascading;
+}
+
+impl cascade_export::GuestCascading for Cascading {
+    fn new(levels: Vec<t::AcquireRequest>) -> Self {
+        Self(RefCell::new(crate::Cascade::new(all(levels))))
+    }
+
+    fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> cascade_export::CascadeStep {
+        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        match self.0.borrow_mut().advance(now_ms, &replies) {
+            Step::Perform(calls) => cascade_export::CascadeStep::Perform(all(calls)),
+            Step::Done(decision) => cascade_export::CascadeStep::Done(decision.into()),
         }
     }
 }
@@ -89,7 +111,7 @@ impl settle_export::GuestSettling for Settling {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> settle_export::SettleStep {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => settle_export::SettleStep::Perform(all(calls)),
             Step::Done(settlement) => settle_export::SettleStep::Done(settlement.into()),
@@ -108,7 +130,7 @@ impl preview_export::GuestPreviewing for Previewing {
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> preview_export::PreviewStep {
-        let replies: Vec<_> = replies.into_iter().map(Into::into).collect();
+        let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => preview_export::PreviewStep::Perform(all(calls)),
             Step::Done(outcome) => preview_export::PreviewStep::Done(outcome.into()),
@@ -122,26 +144,21 @@ impl preview_export::GuestPreviewing for Previewing {
 
 impl window_export::Guest for Component {
     fn materialise(
-        shard: wire_export::ShardState,
+        table: String,
+        item: String,
         limits: Vec<t::Limit>,
         consume: Vec<t::Amount>,
         authoritative: bool,
         permanent: bool,
         now_ms: u64,
     ) -> Result<window_export::Pass, t::Error> {
-        let (shard, limits, consume) = (Shard::from(shard), all(limits), all(consume));
-        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant(now_ms)? };
-        let takes = takes(&consume, &limits, core::slice::from_ref(&shard))?;
+        let (shard, limits) = (wire::decode_item(&item)?, all(limits));
+        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
+        let takes = takes(consume, &limits, core::slice::from_ref(&shard))?;
         let pass = Pass::of(&shard, &settings)?;
-        let admitted = pass.admits(&takes);
-        let write = || pass.write(&crate::Subject::default(), &Owner::default(), &takes).into();
-        Ok(window_export::Pass {
-            after: pass.after(if admitted { &takes } else { &[] }).try_into()?,
-            admitted,
-            limits: pass.limits.iter().map(TryInto::try_into).collect::<Result<_, Error>>()?,
-            retry_after_ms: pass.retry_after_ms(&takes),
-            write: admitted.then(write),
-        })
+        let write = || pass.write(&crate::Subject::default(), &Owner::default(), &takes);
+        let call = pass.admits(&takes).then(|| write().call(&table, Images::Both));
+        Ok(convert::pass(&pass, &takes, call)?)
     }
 
     fn propagation(
@@ -151,7 +168,7 @@ impl window_export::Guest for Component {
         limit: String,
         length_seconds: u64,
         window_start_ms: u64,
-    ) -> Result<Vec<wire_export::ConditionalWrite>, t::Error> {
+    ) -> Result<Vec<t::Call>, t::Error> {
         let subject = crate::Subject::from(subject);
         subject.check()?;
         let quota = Limit::session(&limit, 1, length_seconds);
@@ -159,9 +176,10 @@ impl window_export::Guest for Component {
         let opened = propagate::Opened {
             limit: limit.as_str().into(),
             length_seconds: quota.length_seconds().unwrap_or_default(),
-            start_ms: instant(window_start_ms)?,
+            start_ms: instant_ms(window_start_ms)?,
         };
-        Ok(all(propagate::writes(&subject, shard, slots(shard_count)?, &[opened])))
+        let writes = propagate::writes(&subject, shard, slots(shard_count)?, &[opened]);
+        Ok(writes.iter().map(|write| write.call(&subject.table, Images::Neither).into()).collect())
     }
 
     fn plan_grant(
@@ -182,19 +200,18 @@ impl window_export::Guest for Component {
         subject: t::Subject,
         shard: u32,
         shard_count: u32,
-        siblings: Vec<wire_export::ShardState>,
+        siblings: Vec<String>,
         limits: Vec<t::Limit>,
         consume: Vec<t::Amount>,
         permanent: bool,
         now_ms: u64,
-    ) -> Result<window_export::Join, t::Error> {
+    ) -> Result<window_export::Pass, t::Error> {
         let subject = crate::Subject::from(subject);
         subject.check()?;
-        let (siblings, limits, consume): (Vec<Shard>, Vec<_>, Vec<_>) =
-            (all(siblings), all(limits), all(consume));
+        let (siblings, limits) = (shards(&siblings)?, all(limits));
         let settings =
-            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant(now_ms)? };
-        let takes = takes(&consume, &limits, &siblings)?;
+            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
+        let takes = takes(consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
             own: None,
@@ -204,44 +221,36 @@ impl window_export::Guest for Component {
         };
         let planned = join::plan(&reading, &settings)?;
         let admitted = planned.pass.admits(&takes);
-        let taken: &[Take] = if admitted { &takes } else { &[] };
-        Ok(window_export::Join {
-            after: planned.pass.after(taken).try_into()?,
-            admitted,
-            moves: planned.moves(),
-            opened: planned.pass.opened().iter().map(|opened| String::from(&*opened.limit)).collect(),
-            writes: all(planned.writes(&subject, None, taken)),
-        })
+        let writes = planned.writes(&subject, None, if admitted { &takes } else { &[] });
+        let call = (admitted || planned.moves()).then(|| transaction(&subject.table, &writes));
+        Ok(convert::pass(&planned.pass, &takes, call)?)
     }
 
     fn refill(
-        old: Option<wire_export::ShardState>,
-        new: wire_export::ShardState,
+        table: String,
+        old: Option<String>,
+        new: String,
         now_ms: u64,
-    ) -> Result<Option<wire_export::ConditionalWrite>, t::Error> {
-        let old = old.map(Shard::from);
-        Ok(refill::write(old.as_ref(), &new.into(), instant(now_ms)?)?.map(Into::into))
+    ) -> Result<Option<t::Call>, t::Error> {
+        let old = old.as_deref().map(wire::decode_item).transpose()?;
+        let write = refill::write(old.as_ref(), &wire::decode_item(&new)?, instant_ms(now_ms)?)?;
+        Ok(write.map(|write| write.call(&table, Images::Neither).into()))
     }
 
     fn preview(
-        shards: Vec<wire_export::ShardState>,
+        items: Vec<String>,
         shard_count: u32,
         limits: Vec<t::Limit>,
         now_ms: u64,
     ) -> Result<preview_export::PreviewReport, t::Error> {
-        let shards: Vec<Shard> = all(shards);
-        Ok(preview::report(&shards, slots(shard_count)?, &all::<_, Limit>(limits), instant(now_ms)?)?.into())
+        let limits: Vec<Limit> = all(limits);
+        Ok(preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)?.into())
     }
 }
 
 impl wire_export::Guest for Component {
     fn decode_item(item: String) -> Result<wire_export::ShardState, t::Error> {
         Ok(wire::decode_item(&item)?.try_into()?)
-    }
-
-    fn encode(table: String, writes: Vec<wire_export::ConditionalWrite>) -> Result<t::Call, t::Error> {
-        let writes = writes.into_iter().map(TryInto::try_into).collect::<Result<Vec<_>, Error>>()?;
-        Ok(crate::write::encode(&table, &writes)?.into())
     }
 
     fn classify(reply: t::Reply) -> wire_export::Classification {
@@ -253,9 +262,8 @@ fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(Into::into).collect()
 }
 
-/// A clock reading that windows can be added to.
-fn instant(ms: u64) -> Result<i64, Error> {
-    crate::limit::instant_ms(ms)
+fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
+    items.iter().map(|item| wire::decode_item(item)).collect()
 }
 
 /// A slot or a count that there can be.
@@ -263,13 +271,11 @@ fn slots(number: u32) -> Result<u32, Error> {
     if number <= MAX_SHARD_COUNT {
         return Ok(number);
     }
-    Err(Error::invalid(alloc::format!(
-        "shard {number}, expected at most {MAX_SHARD_COUNT}; nothing was written"
-    )))
+    Err(Error::invalid(&["shard ", &decimal(number), ", expected at most ", &decimal(MAX_SHARD_COUNT)]))
 }
 
 /// The amounts, each with its window's length: as configured, or as stored.
-fn takes(consume: &[Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
+fn takes(consume: Vec<t::Amount>, limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
     check_limits(limits)?;
-    consume.iter().map(|amount| Take::find(amount, limits, shards)).collect()
+    consume.into_iter().map(|amount| Take::find(&amount.into(), limits, shards)).collect()
 }

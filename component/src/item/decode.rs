@@ -1,15 +1,14 @@
 //! DynamoDB JSON to a [`Shard`].
 
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
-use core::{fmt, marker::PhantomData};
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
 use super::{LimitState, Owner, Shard, number::parse_whole};
 use crate::{
     error::Error,
-    key::{META_SK, clip},
+    json::{Parsed, Reader},
+    key::META_SK,
     limit::MAX_SECONDS,
+    text::{clip, contains, quoted},
     write::{Attribute, Field},
 };
 
@@ -28,74 +27,36 @@ pub(crate) enum Raw<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Attributes<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
 
-/// A string that is borrowed unless it holds an escape.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
-            type Value = Text<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
+impl<'a> Raw<'a> {
+    /// An attribute's value: an object with one type tag.
+    fn read(json: &mut Reader<'a>) -> Parsed<Self> {
+        json.object()?;
+        let Some(tag) = json.name()? else { return Ok(Self::Other(Cow::Borrowed("nothing"))) };
+        let raw = match &*tag {
+            "N" => Self::Number(json.string()?),
+            "S" => Self::Text(json.string()?),
+            "BOOL" => Self::Boolean(json.boolean()?),
+            _ => {
+                json.skip()?;
+                Self::Other(tag)
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.into())))
-            }
+        };
+        while json.name()?.is_some() {
+            json.skip()?;
         }
-        deserializer.deserialize_str(TextVisitor(PhantomData))
+        Ok(raw)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RawVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for RawVisitor<'a> {
-            type Value = Raw<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an attribute value: an object with one type tag")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let Some(Text(tag)) = map.next_key()? else {
-                    return Ok(Raw::Other(Cow::Borrowed("nothing")));
-                };
-                let raw = match &*tag {
-                    "N" => Raw::Number(map.next_value::<Text<'a>>()?.0),
-                    "S" => Raw::Text(map.next_value::<Text<'a>>()?.0),
-                    "BOOL" => Raw::Boolean(map.next_value()?),
-                    _ => {
-                        map.next_value::<IgnoredAny>()?;
-                        Raw::Other(tag)
-                    }
-                };
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(raw)
-            }
+impl<'a> Attributes<'a> {
+    /// An item: an object of attributes.
+    pub(crate) fn read(json: &mut Reader<'a>) -> Parsed<Self> {
+        let mut attributes = Vec::with_capacity(48);
+        json.object()?;
+        while let Some(name) = json.name()? {
+            attributes.push((name, Raw::read(json)?));
         }
-        deserializer.deserialize_map(RawVisitor(PhantomData))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ItemVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for ItemVisitor<'a> {
-            type Value = Attributes<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an item: an object of attributes")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut attributes = Vec::with_capacity(48);
-                while let Some(Text(name)) = map.next_key()? {
-                    attributes.push((name, map.next_value()?));
-                }
-                Ok(Attributes(attributes))
-            }
-        }
-        deserializer.deserialize_map(ItemVisitor(PhantomData))
+        Ok(Self(attributes))
     }
 }
 
@@ -103,14 +64,14 @@ impl Raw<'_> {
     /// What was read, for a message.
     fn describe(&self) -> String {
         match self {
-            Self::Number(text) => format!("the number {}", clip(text)),
-            Self::Text(text) => format!("the string {:?}", clip(text)),
-            Self::Boolean(value) => format!("{value}"),
-            Self::Other(tag) => format!("a value of type {}", clip(tag)),
+            Self::Number(text) => ["the number ", &clip(text)].concat(),
+            Self::Text(text) => ["the string ", &quoted(text)].concat(),
+            Self::Boolean(value) => (if *value { "true" } else { "false" }).into(),
+            Self::Other(tag) => ["a value of type ", &clip(tag)].concat(),
         }
     }
 
-    fn whole(&self, attribute: &dyn fmt::Display) -> Result<i128, Error> {
+    fn whole(&self, attribute: &str) -> Result<i128, Error> {
         let number = match self {
             Self::Number(text) => parse_whole(text),
             _ => None,
@@ -119,12 +80,12 @@ impl Raw<'_> {
             .ok_or_else(|| Error::corrupt(attribute, &self.describe(), "a whole number of at most 38 digits"))
     }
 
-    fn narrow<T: TryFrom<i128>>(&self, attribute: &dyn fmt::Display, expected: &str) -> Result<T, Error> {
+    pub(crate) fn narrow<T: TryFrom<i128>>(&self, attribute: &str, expected: &str) -> Result<T, Error> {
         T::try_from(self.whole(attribute)?).map_err(|_| Error::corrupt(attribute, &self.describe(), expected))
     }
 
     /// An instant in ms. Bounded so that adding a window to one never overflows.
-    fn instant(&self, attribute: &dyn fmt::Display) -> Result<i64, Error> {
+    fn instant(&self, attribute: &str) -> Result<i64, Error> {
         const FARTHEST_MS: u64 = 1 << 60;
         let instant: i64 = self.narrow(attribute, "an instant in milliseconds")?;
         if instant.unsigned_abs() > FARTHEST_MS {
@@ -133,14 +94,14 @@ impl Raw<'_> {
         Ok(instant)
     }
 
-    fn text(&self, attribute: &dyn fmt::Display) -> Result<&str, Error> {
+    pub(crate) fn text(&self, attribute: &str) -> Result<&str, Error> {
         match self {
             Self::Text(text) => Ok(text),
             _ => Err(Error::corrupt(attribute, &self.describe(), "a string")),
         }
     }
 
-    fn boolean(&self, attribute: &dyn fmt::Display) -> Result<bool, Error> {
+    pub(crate) fn boolean(&self, attribute: &str) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
             _ => Err(Error::corrupt(attribute, &self.describe(), "true or false")),
@@ -156,8 +117,13 @@ struct Partial {
 }
 
 impl Attributes<'_> {
-    fn get(&self, name: &str) -> Option<&Raw<'_>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Raw<'_>> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
+    }
+
+    /// The buckets among some items.
+    pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
+        items.iter().filter(|item| !item.is_entity_record()).map(Attributes::shard).collect()
     }
 
     /// Whether this is the entity's own record rather than a bucket.
@@ -168,10 +134,10 @@ impl Attributes<'_> {
     /// Reads the owner stamps off an entity's record.
     pub(crate) fn owner(&self) -> Result<Owner, Error> {
         Ok(Owner {
-            cascade: self.get("cascade").map(|raw| raw.boolean(&"cascade")).transpose()?,
-            parent_id: self.get("parent_id").map(|raw| raw.text(&"parent_id").map(Into::into)).transpose()?,
-            parent_generation: self.get("pgen").map(|raw| raw.whole(&"pgen")).transpose()?,
-            parent_incarnation: self.get("pinc").map(|raw| raw.text(&"pinc").map(Into::into)).transpose()?,
+            cascade: self.get("cascade").map(|raw| raw.boolean("cascade")).transpose()?,
+            parent_id: self.get("parent_id").map(|raw| raw.text("parent_id").map(Into::into)).transpose()?,
+            parent_generation: self.get("pgen").map(|raw| raw.whole("pgen")).transpose()?,
+            parent_incarnation: self.get("pinc").map(|raw| raw.text("pinc").map(Into::into)).transpose()?,
         })
     }
 
@@ -184,7 +150,7 @@ impl Attributes<'_> {
         let mut last_refill = None;
         let mut partials: Vec<Partial> = Vec::new();
         for (name, raw) in &self.0 {
-            let attribute: &dyn fmt::Display = &name;
+            let attribute: &str = name;
             match &**name {
                 "PK" => {
                     shard.pk = raw.text(attribute)?.into();
@@ -209,32 +175,33 @@ impl Attributes<'_> {
                 }
                 "disabled" => shard.disabled = raw.boolean(attribute)?,
                 "cascade" => shard.cascade = raw.boolean(attribute)?,
+                "parent_id" => shard.parent_id = Some(raw.text(attribute)?.into()),
                 "bypass" => shard.bypass_until_ms = Some(raw.instant(attribute)?),
                 "sched" | "rsched" => shard.scheduled |= raw.text(attribute)? != "-",
                 _ => read_limit_attribute(name, raw, &mut partials, &mut shard.scheduled)?,
             }
         }
         if shard.pk.is_empty() {
-            return Err(Error::corrupt(&"PK", "nothing", "a bucket's key, ending in its shard's number"));
+            return Err(Error::corrupt("PK", "nothing", "a bucket's key, ending in its shard's number"));
         }
         shard.last_refill_ms = last_refill
-            .ok_or_else(|| Error::corrupt(&"rf", "nothing", "the instant of the last materialisation"))?;
+            .ok_or_else(|| Error::corrupt("rf", "nothing", "the instant of the last materialisation"))?;
         for Partial { state, has_tokens, has_capacity } in partials {
             if !has_tokens {
                 // Leftovers of a removed limit (a stray `ws`): not a limit.
                 continue;
             }
             if !has_capacity {
-                let attribute = Attribute::Limit(state.name, Field::Capacity);
+                let attribute = Attribute::Limit(state.name, Field::Capacity).parts().concat();
                 return Err(Error::corrupt(&attribute, "nothing", "the capacity beside the balance"));
             }
             if &*state.name == "wcu" {
                 shard.wcu = Some(state);
             } else {
-                shard.limits.push(state);
+                let place = shard.limits.partition_point(|other| other.name < state.name);
+                shard.limits.insert(place, state);
             }
         }
-        shard.limits.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(shard)
     }
 }
@@ -242,7 +209,7 @@ impl Attributes<'_> {
 /// The slot at the end of a bucket's key.
 fn shard_of(pk: &str) -> Option<u32> {
     let (head, tail) = pk.rsplit_once('#')?;
-    (head.contains("/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
+    (contains(head, "/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| tail.parse().ok())?
 }
 
@@ -257,7 +224,7 @@ fn read_limit_attribute(
         return Ok(());
     };
     if matches!(field, "sched" | "rsched") {
-        *scheduled |= raw.text(&name)? != "-";
+        *scheduled |= raw.text(name)? != "-";
         return Ok(());
     }
     let Some(field) = Field::from_suffix(field) else { return Ok(()) };
@@ -274,47 +241,47 @@ fn read_limit_attribute(
     };
     match field {
         Field::Tokens => {
-            state.tokens_milli = raw.whole(&name)?;
+            state.tokens_milli = raw.whole(name)?;
             *has_tokens = true;
         }
         Field::Capacity => {
-            state.capacity_milli = raw.whole(&name)?;
+            state.capacity_milli = raw.whole(name)?;
             *has_capacity = true;
             if state.capacity_milli < 0 {
-                return Err(Error::corrupt(&name, &raw.describe(), "a capacity of at least 0"));
+                return Err(Error::corrupt(name, &raw.describe(), "a capacity of at least 0"));
             }
         }
-        Field::RefillAmount => state.refill_amount_milli = raw.whole(&name)?.max(0),
+        Field::RefillAmount => state.refill_amount_milli = raw.whole(name)?.max(0),
         Field::RefillPeriod => {
             let expected = "a period of at least 1 ms";
-            state.refill_period_ms = raw.narrow(&name, expected)?;
+            state.refill_period_ms = raw.narrow(name, expected)?;
             if state.refill_period_ms < 1 {
-                return Err(Error::corrupt(&name, &raw.describe(), expected));
+                return Err(Error::corrupt(name, &raw.describe(), expected));
             }
         }
-        Field::Consumed => state.consumed_milli = Some(raw.whole(&name)?),
+        Field::Consumed => state.consumed_milli = Some(raw.whole(name)?),
         Field::ResetAfter => {
             let expected = "a window of 1 to 10^9 seconds";
-            let length: u64 = raw.narrow(&name, expected)?;
+            let length: u64 = raw.narrow(name, expected)?;
             if !(1..=MAX_SECONDS).contains(&length) {
-                return Err(Error::corrupt(&name, &raw.describe(), expected));
+                return Err(Error::corrupt(name, &raw.describe(), expected));
             }
             state.reset_after_seconds = i64::try_from(length).ok();
         }
         Field::WindowStart => {
-            let start = raw.instant(&name)?;
+            let start = raw.instant(name)?;
             if start < 0 {
-                return Err(Error::corrupt(&name, &raw.describe(), "a start of at least 0"));
+                return Err(Error::corrupt(name, &raw.describe(), "a start of at least 0"));
             }
             state.window_start_ms = Some(start);
         }
-        Field::WindowApplied => state.window_applied_ms = Some(raw.instant(&name)?),
-        Field::ConsumedMark => state.consumed_mark_milli = Some(raw.whole(&name)?),
+        Field::WindowApplied => state.window_applied_ms = Some(raw.instant(name)?),
+        Field::ConsumedMark => state.consumed_mark_milli = Some(raw.whole(name)?),
         Field::GrantCount => {
-            state.grant_count = Some(raw.narrow(&name, "a grant count of at most 2^63")?);
+            state.grant_count = Some(raw.narrow(name, "a grant count of at most 2^63")?);
         }
-        Field::ToppedUp => state.topped_up_milli = Some(raw.whole(&name)?),
-        Field::Soft => state.soft_until_ms = Some(raw.instant(&name)?),
+        Field::ToppedUp => state.topped_up_milli = Some(raw.whole(name)?),
+        Field::Soft => state.soft_until_ms = Some(raw.instant(name)?),
     }
     Ok(())
 }

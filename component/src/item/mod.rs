@@ -9,9 +9,7 @@ mod number;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
-pub(crate) use decode::Attributes;
-#[cfg(feature = "component")]
-pub(crate) use number::parse_whole;
+pub(crate) use decode::{Attributes, Raw};
 
 /// One shard of a bucket: an item as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,8 +28,10 @@ pub struct Shard {
     pub ttl_seconds: Option<i64>,
     /// `disabled`: reject everything.
     pub disabled: bool,
-    /// `cascade`: the item debits its parent too, which we do not do.
+    /// `cascade`: the item debits its parent too ([`Cascade`](crate::Cascade)).
     pub cascade: bool,
+    /// `parent_id`: that parent.
+    pub parent_id: Option<String>,
     /// A calendar schedule is in force on the item, which we cannot evaluate.
     pub scheduled: bool,
     /// `bypass`: admits everything while it is later than now, ms.

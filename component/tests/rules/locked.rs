@@ -78,7 +78,7 @@ fn r5_records_the_start_that_was_read_on_every_quota_of_the_item() {
 
 #[test]
 fn r5_a_live_applied_quota_keeps_its_grant_and_its_top_up() {
-    let item = Item::live(50_000).num("b_q_gc", 2).num("b_q_tu", 1000).num("vu", 0);
+    let item = Item::live(50_000).num("shard_count", 2).num("b_q_gc", 1).num("b_q_tu", 1000).num("vu", 0);
     let write = locked(&item, 1);
     write.assert_no_change_of("b_q_gc");
     write.assert_no_change_of("b_q_tu");
@@ -150,7 +150,15 @@ fn r10_a_reset_to_less_needs_the_decrease_to_be_there() {
     let write = locked(&Item::shard(1, 4, 40_000, NOW - LENGTH), 1);
     write.assert_change("ADD b_q_tk -16000");
     write.assert_condition("b_q_tk >= 16000");
-    write.assert_no_condition_on("b_q_tk <=");
+    write.assert_condition("b_q_tk <= 40000");
+}
+
+#[test]
+fn r10_a_reset_that_finds_what_it_sets_is_made_over_the_balance_that_was_read() {
+    // A credit of the window that ended, landing in between, would stack on the new one.
+    let write = locked(&Item::shard(0, 1, 100_000, NOW - LENGTH), 1);
+    write.assert_change("ADD b_q_tk -1000");
+    write.assert_condition("b_q_tk <= 100000");
 }
 
 #[test]
@@ -493,4 +501,14 @@ fn r5_the_stream_consumers_refill_rolls_and_pins_but_never_opens() {
     // Nothing consumed: no answer, or each refill would call for the next.
     let same = pending.read();
     assert_eq!(refill::write(Some(&same), &same, NOW), Ok(None));
+}
+
+#[test]
+fn r4_a_grant_sized_at_more_shards_proves_the_count() {
+    // Made by a writer that knew of 8 shards, seeded by one that knew of 16.
+    let item = Item::shard(5, 8, 0, NOW - 10_000).num("b_q_gc", 16).num("b_q_ws", NOW - 1);
+    let write = spelled(&pass(&item, NOW).write(&subject(), &Owner::default(), &[]));
+    write.assert_change("ADD b_q_tk 6250");
+    write.assert_change("SET shard_count = 16");
+    write.assert_no_change_of("b_q_gc");
 }

@@ -4,6 +4,8 @@
 
 mod kit;
 
+mod cascading;
+mod configuring;
 mod joins;
 mod locked;
 mod look;

@@ -1,10 +1,13 @@
 //! Ablations: one clause of the rules left out of every request, so that what breaks without it can
 //! be seen. The core that ships has no knobs; its requests are changed on their way to the table.
 
-use crate::store::{
-    Request, Value, Write,
-    expression::{Comparison, Condition, Operand},
-    request::{Change, Effect},
+use crate::{
+    store::{
+        Request, Value, Write,
+        expression::{Comparison, Condition, Operand},
+        request::{Change, Effect},
+    },
+    world::{attribute, shard_key},
 };
 
 /// What is left out.
@@ -30,12 +33,22 @@ pub enum Ablation {
     DecreaseGuard,
     FastGate,
     FastValidUntil,
+    FastBalance,
     ValidUntilPin,
+    Restore,
+    GrantCount,
+    ConsistentRead,
+    LatestStart,
+    Look,
+    DoublingPin,
+    RaiseFloor,
+    CreditWindow,
+    CreditRoom,
 }
 
 impl Ablation {
     /// Every clause.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 28] = [
         Self::PropagationFloor,
         Self::PropagationGuard,
         Self::PropagationMark,
@@ -53,7 +66,17 @@ impl Ablation {
         Self::DecreaseGuard,
         Self::FastGate,
         Self::FastValidUntil,
+        Self::FastBalance,
         Self::ValidUntilPin,
+        Self::Restore,
+        Self::GrantCount,
+        Self::ConsistentRead,
+        Self::LatestStart,
+        Self::Look,
+        Self::DoublingPin,
+        Self::RaiseFloor,
+        Self::CreditWindow,
+        Self::CreditRoom,
     ];
 
     /// The rule and the clause.
@@ -80,7 +103,17 @@ impl Ablation {
             Self::DecreaseGuard => ("R10", "a decrease finds `tk >=` it"),
             Self::FastGate => ("R11", "the fast write looks at the window itself"),
             Self::FastValidUntil => ("R11", "the fast write looks at `vu`"),
+            Self::FastBalance => ("R11", "the fast write finds `tk >=` the amount"),
             Self::ValidUntilPin => ("R11", "a pass finds `vu` as read"),
+            Self::Restore => ("R1, R4", "a reset restores the balance"),
+            Self::GrantCount => ("R5", "the grant count `gc`"),
+            Self::ConsistentRead => ("R7", "a join reads strongly consistently"),
+            Self::LatestStart => ("R7", "a join takes the latest live start, not shard 0's"),
+            Self::Look => ("R9", "a look at all shards before a rejection"),
+            Self::DoublingPin => ("6.9", "a doubling finds the count as known"),
+            Self::RaiseFloor => ("6.9", "a raise finds a smaller count"),
+            Self::CreditWindow => ("6.8", "a credit finds `ws` and `wa` as leased"),
+            Self::CreditRoom => ("6.8", "a credit finds room for it"),
         }
     }
 
@@ -103,6 +136,9 @@ impl Ablation {
             return;
         }
         let creates = request.writes().iter().any(|write| matches!(write.effect, Effect::Put(_)));
+        if self == Self::LatestStart {
+            join_shard_0(request);
+        }
         for write in request.writes_mut() {
             let kind = Kind::of(write, creates);
             self.weaken(write, kind, clock_ms);
@@ -143,7 +179,22 @@ impl Ablation {
             }
             (Self::FastGate, Kind::Fast) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
             (Self::FastValidUntil, Kind::Fast) => drop_parts(write, |part| ends_with(part, &["vu"])),
+            (Self::FastBalance, Kind::Fast) => {
+                drop_parts(write, |part| ends_with(part, &[attribute("tk").as_str()]))
+            }
             (Self::ValidUntilPin, Kind::Pass) => drop_parts(write, |part| ends_with(part, &["vu"])),
+            (Self::Restore, Kind::Pass) if resets(write) => drop_changes(write, |name| name.ends_with("_tk")),
+            (Self::GrantCount, _) => drop_changes(write, |name| name.ends_with("_gc")),
+            (Self::DoublingPin, Kind::Other) => {
+                drop_parts(write, |part| is_count(part, |comparison| comparison == Comparison::Equal))
+            }
+            (Self::RaiseFloor, Kind::Other) => {
+                drop_parts(write, |part| is_count(part, |comparison| comparison != Comparison::Equal))
+            }
+            (Self::CreditWindow, Kind::Other) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
+            (Self::CreditRoom, Kind::Other) => {
+                drop_parts(write, |part| is_token_bound(part, Comparison::AtMost))
+            }
             _ => {}
         }
     }
@@ -222,5 +273,45 @@ fn is_token_bound(part: &Condition, wanted: Comparison) -> bool {
             name.ends_with("_tk") && *comparison == wanted
         }
         _ => false,
+    }
+}
+
+/// Whether it gives a new grant.
+fn resets(write: &Write) -> bool {
+    matches!(&write.effect, Effect::Update(changes) if changes.iter().any(|change| change.name().ends_with("_gc")))
+}
+
+fn is_count(part: &Condition, wanted: impl Fn(Comparison) -> bool) -> bool {
+    match part {
+        Condition::Compare(Operand::Attribute(name), comparison, _) => {
+            name == "shard_count" && wanted(*comparison)
+        }
+        _ => false,
+    }
+}
+
+/// A shard is made in shard 0's window, whatever the other candidates carry.
+fn join_shard_0(request: &mut Request) {
+    let first = request.writes().iter().find(|write| write.key == shard_key(0));
+    let Some(start) = first.and_then(|write| pinned(&write.condition, "_ws")) else { return };
+    for write in request.writes_mut() {
+        if let Effect::Put(item) = &mut write.effect {
+            for field in ["ws", "wa"] {
+                item.insert(attribute(field), start.clone());
+            }
+        }
+    }
+}
+
+/// The value that a condition asks of an attribute that ends so.
+fn pinned(condition: &Condition, suffix: &str) -> Option<Value> {
+    match condition {
+        Condition::All(parts) => parts.iter().find_map(|part| pinned(part, suffix)),
+        Condition::Compare(Operand::Attribute(name), Comparison::Equal, Operand::Value(value))
+            if name.ends_with(suffix) =>
+        {
+            Some(value.clone())
+        }
+        _ => None,
     }
 }

@@ -8,11 +8,7 @@ use std::{
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use crate::{
-    ledger::Violation,
-    setting::Setting,
-    world::{Event, World},
-};
+use crate::{event::Event, ledger::Violation, setting::Setting, world::World};
 
 /// A way to a broken invariant.
 #[derive(Clone, Debug)]

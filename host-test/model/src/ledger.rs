@@ -35,12 +35,23 @@ impl fmt::Display for Violation {
 }
 
 /// Who wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// One of our clients, on its way to a decision.
-    Ours,
+    Acquire,
     /// One of our clients, after it.
     FollowUp,
+    /// That client of ours, settling what it was lent.
+    Settle(u8),
+}
+
+/// What a client may give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Loan {
+    /// The start of the window it was taken from.
+    start: i128,
+    /// Millitokens.
+    milli: i128,
 }
 
 /// What was taken in which window.
@@ -54,6 +65,8 @@ pub struct Ledger {
     resets: BTreeSet<(String, i128)>,
     /// The starts that were opened, and how often.
     opened: BTreeMap<i128, u8>,
+    /// What each client may still give back.
+    loans: BTreeMap<u8, Loan>,
     /// Whether anything went wrong that convergence does not promise to survive.
     faulty: bool,
 }
@@ -67,6 +80,8 @@ struct Quota {
     /// The start its balance reflects.
     applied: Option<i128>,
     refill: i128,
+    /// How many shards its grant was sized for.
+    granted: i128,
 }
 
 impl Quota {
@@ -84,6 +99,7 @@ impl Quota {
             marker,
             applied: marker.or(start.filter(|start| *start <= refill)),
             refill,
+            granted: number(item, "gc").unwrap_or(1),
         }
     }
 
@@ -106,18 +122,21 @@ impl Ledger {
         self.pending.remove(shard);
     }
 
+    /// A client settles what it took from the window that began at `start`.
+    pub fn lend(&mut self, client: u8, start: i128, milli: i128) {
+        self.loans.insert(client, Loan { start, milli });
+    }
+
     /// Something went wrong.
     pub(crate) fn fault(&mut self) {
         self.faulty = true;
     }
 
     /// Books what one of ours wrote.
-    pub(crate) fn observe(
-        &mut self,
-        setting: &Setting,
-        actor: Actor,
-        landed: &[Landed],
-    ) -> Result<(), Violation> {
+    ///
+    /// # Errors
+    /// The invariant it breaks.
+    pub fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
         for write in landed.iter().filter(|write| write.key.1 == "#STATE") {
             let Some(before) = &write.before else {
                 let after = Quota::of(&write.after);
@@ -157,6 +176,9 @@ impl Ledger {
             return Err(Violation::new("I7", format!("a follow-up moved tokens on {shard}")));
         }
         let taken = after.consumed - before.consumed;
+        if let Actor::Settle(client) = actor {
+            return self.settle(setting, client, shard, before, taken);
+        }
         if taken < 0 {
             return Err(Violation::new("I4", format!("tc fell on {shard}")));
         }
@@ -189,8 +211,35 @@ impl Ledger {
         self.take(setting, start, charged)
     }
 
+    /// 6.8: what was used beyond the estimate is the caller's and on record; less is given back
+    /// once, and only into the window it was taken from.
+    fn settle(
+        &mut self,
+        setting: &Setting,
+        client: u8,
+        shard: &str,
+        before: &Quota,
+        taken: i128,
+    ) -> Result<(), Violation> {
+        if taken >= 0 {
+            return Ok(());
+        }
+        let applied = before.applied.unwrap_or(0);
+        let Some(loan) = self.loans.get_mut(&client) else {
+            return Err(Violation::new("I4", format!("tc fell on {shard}")));
+        };
+        if (applied - loan.start).abs() >= i128::from(setting.length_ms()) {
+            return Err(Violation::new("I1", format!("a credit of another window landed on {shard}")));
+        }
+        loan.milli += taken;
+        if loan.milli < 0 {
+            return Err(Violation::new("I1", format!("a credit landed twice on {shard}")));
+        }
+        self.take(setting, applied, taken)
+    }
+
     /// Books what an old writer wrote: what it spends of a pending shard is charged by the roll.
-    pub(crate) fn observe_old(&mut self, landed: &[Landed]) -> Result<(), Violation> {
+    pub(crate) fn observe_old(&mut self, landed: &[Landed]) {
         for write in landed {
             let Some(before) = &write.before else { continue };
             let (before, after) = (Quota::of(before), Quota::of(&write.after));
@@ -201,7 +250,6 @@ impl Ledger {
                 *self.taken.entry(applied).or_default() += taken;
             }
         }
-        Ok(())
     }
 
     /// I1: starts less than one length apart count as one window.
@@ -291,7 +339,7 @@ fn conserved(setting: &Setting, landed: &[Landed]) -> Result<(), Violation> {
         .iter()
         .filter_map(|write| Some(Quota::of(write.before.as_ref()?).tokens - Quota::of(&write.after).tokens))
         .sum();
-    let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
+    let share = setting.capacity_milli().div_euclid(made.granted.max(1));
     if paid == given || (paid == 0 && given <= share) {
         return Ok(());
     }

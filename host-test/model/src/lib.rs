@@ -7,6 +7,7 @@
 //! clause of the rules out of every request: something must break.
 
 pub mod ablation;
+pub mod event;
 pub mod explore;
 pub mod ledger;
 pub mod setting;

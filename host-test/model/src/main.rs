@@ -1,11 +1,20 @@
 //! `onewindow-model`: explores, ablates, replays.
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    num::NonZero,
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use clap::{Parser, Subcommand};
 use onewindow_model::{
     ablation::Ablation,
-    explore::{self, Limits, Report},
+    explore::{self, Counterexample, Limits, Report},
     setting::Setting,
     settings, story,
 };
@@ -43,12 +52,8 @@ enum Command {
     Ablate {
         /// Only these clauses.
         clauses: Vec<String>,
-        /// Random orders of each large world, where the small ones break nothing.
-        #[arg(long, default_value_t = 20_000)]
-        orders: u64,
-        /// Seconds each small world may take.
-        #[arg(long, default_value_t = 20)]
-        seconds: u64,
+        #[command(flatten)]
+        search: Search,
         /// Print the traces as well.
         #[arg(long)]
         stories: bool,
@@ -68,13 +73,13 @@ fn main() -> ExitCode {
     let done = match Options::parse().command {
         Command::Exhaustive { worlds, seconds } => {
             let limits = Limits { worlds: 40_000_000, time: Duration::from_secs(seconds) };
-            check(&chosen(settings::small(), &worlds), |setting| explore::exhaustive(setting, limits))
+            Ok(check(&chosen(settings::small(), &worlds), |setting| explore::exhaustive(setting, limits)))
         }
         Command::Random { worlds, orders, seed } => {
             let limits = Limits { worlds: orders, time: Duration::MAX };
-            check(&chosen(settings::large(), &worlds), |setting| explore::random(setting, seed, limits))
+            Ok(check(&chosen(settings::large(), &worlds), |setting| explore::random(setting, seed, limits)))
         }
-        Command::Ablate { clauses, orders, seconds, stories } => ablate(&clauses, orders, seconds, stories),
+        Command::Ablate { clauses, search, stories } => Ok(ablate(&clauses, &search, stories)),
         Command::Replay { world, clause, events } => replay(&world, &clause, &events.join(" ")),
     };
     match done {
@@ -93,64 +98,112 @@ fn chosen(all: Vec<Setting>, names: &[String]) -> Vec<Setting> {
         .collect()
 }
 
-fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report) -> Result<bool, String> {
+/// Explores the settings, as many at once as there are processors, and prints them as they end.
+fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report + Sync) -> bool {
     println!("{:<18} {:>12} {:>12} {:>6}  result", "world", "worlds", "events", "depth");
-    let mut holds = true;
-    for setting in settings {
+    let total = Mutex::new(Report { exhaustive: true, ..Report::default() });
+    side_by_side(settings, |setting| {
         let report = explore(setting);
-        let result = match (&report.counterexample, report.exhaustive) {
-            (Some(found), _) => found.violation.to_string(),
-            (None, true) => "every order; all invariants hold".into(),
-            (None, false) => "all invariants hold".into(),
-        };
-        println!(
-            "{:<18} {:>12} {:>12} {:>6}  {result}",
-            setting.name, report.worlds, report.events, report.depth
-        );
-        if let Some(found) = report.counterexample {
-            holds = false;
-            println!("\n{}", story::tell(setting, &explore::shrink(setting, found)));
+        let story = report.counterexample.clone().map(|found| {
+            let found = explore::shrink(setting, found);
+            format!("\n{}", story::tell(setting, &found))
+        });
+        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+        print(setting.name, &report);
+        if let Some(story) = story {
+            println!("{story}");
         }
-    }
-    Ok(holds)
+        total.worlds += report.worlds;
+        total.events += report.events;
+        total.depth = total.depth.max(report.depth);
+        total.exhaustive &= report.exhaustive;
+        total.counterexample = total.counterexample.take().or(report.counterexample);
+    });
+    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    print("all", &total);
+    total.counterexample.is_none()
 }
 
-fn ablate(clauses: &[String], orders: u64, seconds: u64, stories: bool) -> Result<bool, String> {
-    println!("{:<24} {:<8} {:<6} {:<18} trace", "clause left out", "rule", "breaks", "in the world");
-    for ablation in Ablation::ALL {
-        let name = ablation.name();
-        if !clauses.is_empty() && !clauses.contains(&name) {
-            continue;
-        }
-        let (rule, _) = ablation.describe();
-        let limits = Limits { worlds: 3_000_000, time: Duration::from_secs(seconds) };
-        let without = |setting: Setting| Setting { ablation, ..setting };
-        let small = settings::small().into_iter().map(without).filter_map(|setting| {
-            let found = explore::exhaustive(&setting, limits).counterexample?;
-            Some((explore::shrink(&setting, found), setting))
-        });
-        let large = settings::large().into_iter().map(without).filter_map(|setting| {
-            let limits = Limits { worlds: orders, time: Duration::MAX };
-            let found = explore::random(&setting, 1, limits).counterexample?;
-            Some((explore::shrink(&setting, found), setting))
-        });
-        // The shortest of the small worlds' traces; else the first of a large one's.
-        let shortest = small.min_by_key(|(found, _)| found.events.len());
-        match shortest.or_else(|| { large }.next()) {
+fn print(name: &str, report: &Report) {
+    let result = match (&report.counterexample, report.exhaustive) {
+        (Some(found), _) => found.violation.to_string(),
+        (None, true) => "every order; all invariants hold".into(),
+        (None, false) => "all invariants hold".into(),
+    };
+    println!("{name:<18} {:>12} {:>12} {:>6}  {result}", report.worlds, report.events, report.depth);
+}
+
+/// Looks for what breaks without each clause, as many at once as there are processors.
+fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
+    println!("{:<24} {:<8} {:<8} {:<18} trace", "clause left out", "rule", "breaks", "in the world");
+    let chosen: Vec<_> = Ablation::ALL
+        .into_iter()
+        .filter(|ablation| clauses.is_empty() || clauses.contains(&ablation.name()))
+        .collect();
+    let printing = Mutex::new(());
+    side_by_side(&chosen, |ablation| {
+        let found = search.counterexample(*ablation);
+        let (name, (rule, _)) = (ablation.name(), ablation.describe());
+        let _printing = printing.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
             None => println!("{name:<24} {rule:<8} nothing"),
-            Some((found, setting)) => {
+            Some((setting, found)) => {
                 let trace = story::encode(&found.events);
-                println!(
-                    "{name:<24} {rule:<8} {:<6} {:<18} {trace}",
-                    found.violation.invariant, setting.name
-                );
+                let (invariant, world) = (found.violation.invariant, setting.name);
+                println!("{name:<24} {rule:<8} {invariant:<8} {world:<18} {trace}");
                 if stories {
                     println!("\n{}", story::tell(&setting, &found));
                 }
             }
         }
+    });
+    true
+}
+
+/// Where a counterexample is looked for.
+#[derive(clap::Args)]
+struct Search {
+    /// Only in these worlds.
+    #[arg(long = "world", value_name = "WORLD")]
+    worlds: Vec<String>,
+    /// Random orders of each large world, where the small ones break nothing.
+    #[arg(long, default_value_t = 20_000)]
+    orders: u64,
+    /// Seconds each small world may take.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+}
+
+impl Search {
+    /// The shortest of the small worlds' traces; else the first of a large one's.
+    fn counterexample(&self, ablation: Ablation) -> Option<(Setting, Counterexample)> {
+        let without = |setting: Setting| Setting { ablation, ..setting };
+        let limits = Limits { worlds: 40_000_000, time: Duration::from_secs(self.seconds) };
+        let small = chosen(settings::small(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+            let found = explore::exhaustive(&setting, limits).counterexample?;
+            let found = explore::shrink(&setting, found);
+            Some((setting, found))
+        });
+        let limits = Limits { worlds: self.orders, time: Duration::MAX };
+        let large = chosen(settings::large(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+            let found = explore::random(&setting, 1, limits).counterexample?;
+            let found = explore::shrink(&setting, found);
+            Some((setting, found))
+        });
+        small.min_by_key(|(_, found)| found.events.len()).or_else(|| { large }.next())
     }
-    Ok(true)
+}
+
+/// Does something with each, on every processor.
+fn side_by_side<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(it) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(it);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
 }
 
 fn replay(world: &str, clause: &str, events: &str) -> Result<bool, String> {

@@ -1,11 +1,12 @@
 //! Settings of worlds: what is there at first, who is there, and what may go wrong.
 
-use onewindow::Hint;
+use onewindow::{Hint, Limit};
 
 use crate::{
     ablation::Ablation,
+    event::Budget,
     store::{Item, Store, Value},
-    world::{Budget, EPOCH_MS, attribute, shard_key, subject},
+    world::{EPOCH_MS, LIMIT, attribute, shard_key, subject},
 };
 
 /// What a world begins with.
@@ -59,6 +60,12 @@ impl Setting {
     #[must_use]
     pub fn capacity_milli(&self) -> i128 {
         i128::from(self.capacity) * 1000
+    }
+
+    /// The quota.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        Limit::session(LIMIT, self.capacity, self.length_seconds)
     }
 
     /// What every client knows at first.

@@ -1,6 +1,6 @@
 //! The settings that are explored. Small ones in every order; the others at random.
 
-use crate::{ablation::Ablation, setting::Setting, world::Budget};
+use crate::{ablation::Ablation, event::Budget, setting::Setting};
 
 /// A quiet world of two shards, on which the others vary.
 fn base(name: &'static str) -> Setting {
@@ -33,6 +33,13 @@ pub fn small() -> Vec<Setting> {
         Setting { instants_ms: vec![0, 500, 1000], ..base("boundary") },
         Setting { skews_ms: vec![0, 400, -400], instants_ms: vec![0, 600, 1000], ..base("skew") },
         Setting { present: vec![0], instants_ms: vec![0, 1000], ..base("join") },
+        Setting {
+            present: vec![0],
+            budget: Budget { stale: 2, ..Budget::default() },
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("join-stale")
+        },
         Setting {
             present: vec![0],
             began_ms: Some(500),
@@ -84,6 +91,31 @@ pub fn small() -> Vec<Setting> {
             skews_ms: vec![0, 0],
             requests: 2,
             ..base("doubling")
+        },
+        // The grant that is split is given in this window.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            amount: 2,
+            wcu_milli: 1000,
+            refilled_ms: Some(0),
+            instants_ms: vec![0],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("doubling-opened")
+        },
+        // Twice in one window, and the next one after it.
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            wcu_milli: 0,
+            refilled_ms: Some(0),
+            began_ms: Some(0),
+            instants_ms: vec![0, 1000],
+            requests: 2,
+            ..base("doubling-twice")
         },
         Setting {
             shard_count: 4,
@@ -148,14 +180,59 @@ pub fn small() -> Vec<Setting> {
             budget: Budget { stale: 1, ..Budget::default() },
             ..base("gather")
         },
+        Setting {
+            budget: Budget { copies: 1, ..Budget::default() },
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("late-copies")
+        },
+        // Leases that are given back, or cost more, while the window ends.
+        Setting {
+            budget: Budget { settlements: 2, replies: 1, ..Budget::default() },
+            began_ms: Some(500),
+            instants_ms: vec![0, 600],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            ..base("settle")
+        },
+        Setting {
+            shard_count: 1,
+            present: vec![0],
+            capacity: 4,
+            amount: 2,
+            wcu_milli: 1000,
+            began_ms: Some(500),
+            instants_ms: vec![0, 600],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            budget: Budget { settlements: 1, ..Budget::default() },
+            ..base("settle-doubling")
+        },
+        // Four shards, three clients, two windows.
+        Setting {
+            shard_count: 4,
+            present: vec![0, 1, 2, 3],
+            capacity: 4,
+            instants_ms: vec![0, 1000],
+            ..base("four-boundary")
+        },
     ]
 }
 
 /// Larger worlds, with everything going wrong at once.
 #[must_use]
 pub fn large() -> Vec<Setting> {
-    let everything =
-        Budget { replies: 2, deaths: 1, follow_ups: 2, duplicates: 1, old: 0, stale: 1, expiries: 1 };
+    let everything = Budget {
+        replies: 2,
+        copies: 1,
+        deaths: 1,
+        follow_ups: 2,
+        duplicates: 1,
+        old: 0,
+        stale: 1,
+        expiries: 1,
+        settlements: 2,
+    };
     let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
     let skews_ms = vec![0, 250, -250];
     vec![

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::{
+    event::Event,
     explore::Counterexample,
     setting::Setting,
     store::{Item, Value},
-    world::{EPOCH_MS, Event, World, number},
+    world::{EPOCH_MS, World, number},
 };
 
 /// Tells a counterexample.
@@ -56,8 +57,10 @@ fn who(event: Event) -> String {
         | Event::LandStale(client)
         | Event::Resend(client)
         | Event::LoseReply(client)
+        | Event::Settle(client, _)
+        | Event::Copy(client)
         | Event::Die(client) => format!("client {client}"),
-        Event::FollowUp(_) | Event::Duplicate(_) | Event::LoseFollowUp(_) => "follow-up".into(),
+        Event::Deliver(_) | Event::Duplicate(_) | Event::LoseFollowUp(_) => "network".into(),
         Event::OldFast(shard) | Event::OldPass(shard, _) => format!("old writer on shard {shard}"),
         Event::Expire(shard) => format!("expiry of shard {shard}"),
     }
@@ -89,12 +92,14 @@ pub fn encode(events: &[Event]) -> String {
     let word = |event: &Event| match event {
         Event::Tick => "T".into(),
         Event::Start(client, shard) => format!("S{client}.{shard}"),
+        Event::Settle(client, used) => format!("A{client}.{used}"),
+        Event::Copy(client) => format!("C{client}"),
         Event::Land(client) => format!("L{client}"),
         Event::LandStale(client) => format!("l{client}"),
         Event::Resend(client) => format!("R{client}"),
         Event::LoseReply(client) => format!("r{client}"),
         Event::Die(client) => format!("D{client}"),
-        Event::FollowUp(index) => format!("F{index}"),
+        Event::Deliver(index) => format!("F{index}"),
         Event::Duplicate(index) => format!("f{index}"),
         Event::LoseFollowUp(index) => format!("x{index}"),
         Event::OldFast(shard) => format!("O{shard}"),
@@ -115,12 +120,14 @@ pub fn decode(text: &str) -> Result<Vec<Event>, String> {
         Some(match kind {
             "T" => Event::Tick,
             "S" => Event::Start(first.parse().ok()?, second.parse().ok()?),
+            "A" => Event::Settle(first.parse().ok()?, second.parse().ok()?),
+            "C" => Event::Copy(first.parse().ok()?),
             "L" => Event::Land(first.parse().ok()?),
             "l" => Event::LandStale(first.parse().ok()?),
             "R" => Event::Resend(first.parse().ok()?),
             "r" => Event::LoseReply(first.parse().ok()?),
             "D" => Event::Die(first.parse().ok()?),
-            "F" => Event::FollowUp(first.parse().ok()?),
+            "F" => Event::Deliver(first.parse().ok()?),
             "f" => Event::Duplicate(first.parse().ok()?),
             "x" => Event::LoseFollowUp(first.parse().ok()?),
             "O" => Event::OldFast(first.parse().ok()?),

@@ -34,6 +34,15 @@ fn a_doubling_does_not_bring_a_dropped_item_back_as_a_count_alone() {
     assert_eq!(broken("storm-old-items", "S2.0 R2 S0.0 P0.250 L0 E0 L0"), None);
 }
 
+/// R10: a credit of the old window landed between an opener's read and its write. The reset found
+/// the very balance it was to set, so that it raised nothing, and was not held to what it read.
+#[test]
+fn a_credit_does_not_stack_on_a_reset_that_raises_nothing() {
+    let events = "T S1.0 P0.250 L1 L1 T S2.0 S0.0 A1.0 L0 S0.0 L0 L2 L1 T T S1.0 L2 L1 A0.0 T L2 T L0 L2 S0.0 L2 L1 \
+                  S1.1 L0 S0.0 L1 L0";
+    assert_eq!(broken("storm-old-items", events), None);
+}
+
 /// Each clause of the rules that was left out, and a trace that breaks without it.
 ///
 /// Four clauses are not here. `raise-guard` (R10) and `valid-until-pin` (R11) keep a credit, or the

@@ -8,6 +8,7 @@ mod limit;
 mod look;
 mod preview;
 mod print;
+mod refill;
 mod serve;
 mod store;
 mod table;
@@ -49,6 +50,8 @@ enum Command {
     Acquire(acquire::Args),
     /// Show what is left, shard by shard, and when it comes back. Nothing is written.
     Preview(preview::Args),
+    /// Consume the table's change stream: refills and resets before they are needed.
+    Refill(refill::Args),
     /// Manage the table.
     #[command(subcommand)]
     Table(table::Command),
@@ -76,6 +79,7 @@ impl Command {
             Self::Serve(args) => args.run().await,
             Self::Acquire(args) => args.run().await,
             Self::Preview(args) => args.run().await,
+            Self::Refill(args) => args.run().await,
             Self::Table(command) => command.run().await,
             Self::Component(args) => args.run(),
             Self::Dynamodb(args) => args.run().await,

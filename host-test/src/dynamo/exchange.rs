@@ -18,6 +18,14 @@ use super::{
 const AMZ_JSON: &str = "application/x-amz-json-1.0";
 const AMZ_TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 
+/// The API that an operation belongs to.
+fn api(operation: &str) -> &'static str {
+    match operation {
+        "ListStreams" | "DescribeStream" | "GetShardIterator" | "GetRecords" => "DynamoDBStreams",
+        _ => "DynamoDB",
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Exchange {
     http: Client,
@@ -89,7 +97,7 @@ impl Exchange {
     }
 
     fn request(&self, call: &Call) -> Result<Request, String> {
-        let target = format!("DynamoDB_20120810.{}", call.operation);
+        let target = format!("{}_20120810.{}", api(call.operation), call.operation);
         let own = [(CONTENT_TYPE, AMZ_JSON), (AMZ_TARGET, target.as_str())];
         let signable = own.each_ref().map(|(name, value)| (name.as_str(), *value));
         let signature = self.signer.sign(&signable, call.body.as_bytes(), SystemTime::now())?;

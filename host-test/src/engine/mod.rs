@@ -7,7 +7,8 @@ mod native;
 pub use component::{Component, ComponentError, ComponentOptions};
 
 use onewindow::{
-    AcquireRequest, Amount, Decision, Hint, Limit, PreviewOutcome, Reply, Settlement, Step, Subject,
+    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, PreviewOutcome, Reply, Settlement, Step,
+    Subject,
 };
 
 /// A sequence from a request to a decision `D`, without input or output of its own. See the loop
@@ -82,6 +83,15 @@ impl Engine {
         match self {
             Self::Component(component) => component.acquire(request),
             Self::Native => native::acquire(request),
+        }
+    }
+
+    /// A machine that takes tokens from an entity and from those above it.
+    #[must_use]
+    pub fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+        match self {
+            Self::Component(component) => component.cascade(levels),
+            Self::Native => native::cascade(levels),
         }
     }
 

@@ -1,13 +1,18 @@
 //! The core without wasm: the same code, called directly.
 
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Decision, Hint, Limit, Preview, Reply, Settle, Settlement, Step, Subject,
+    Acquire, AcquireRequest, Amount, Cascade, CascadeDecision, Decision, Hint, Limit, Preview, Reply, Settle,
+    Settlement, Step, Subject,
 };
 
 use super::{Looked, Machine};
 
 pub(super) fn acquire(request: AcquireRequest) -> Box<dyn Machine<Decision>> {
     Box::new(Acquire::new(request))
+}
+
+pub(super) fn cascade(levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+    Box::new(Cascade::new(levels))
 }
 
 pub(super) fn settle(table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
@@ -20,6 +25,12 @@ pub(super) fn preview(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>)
 
 impl Machine<Decision> for Acquire {
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
+        Self::advance(self, now_ms, replies)
+    }
+}
+
+impl Machine<CascadeDecision> for Cascade {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
         Self::advance(self, now_ms, replies)
     }
 }

@@ -1,5 +1,7 @@
 //! The limiter: an engine, a client and a clock, and the loop between them.
 
+mod chains;
+mod configurations;
 mod drive;
 mod follow_ups;
 mod hints;
@@ -7,14 +9,18 @@ mod hints;
 use std::{sync::Arc, time::Duration};
 
 use onewindow::{
-    AcquireRequest, Amount, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome, Settlement, Subject,
+    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
+    Settlement, Subject, config,
 };
+use tokio::time::Instant;
 
 use crate::{
     clock::Clock,
     dynamo::{Client, Cost},
     engine::{Engine, Looked},
 };
+use chains::Chains;
+use configurations::Configurations;
 use drive::{Undecided, drive};
 pub use follow_ups::FollowUpStats;
 use follow_ups::FollowUps;
@@ -52,6 +58,10 @@ pub struct LimiterOptions {
     /// is never repeated beyond the instant it was told for; this bounds how long an operator's
     /// top-up or reset goes unnoticed here. Zero asks the table each time.
     pub repeat_rejections_for: Duration,
+    /// How long configuration that was read from the table (section 8) is kept. It is read for
+    /// requests that bring no limits of their own, in one batch. None: the table's is never read,
+    /// and such a request takes every limit as the item has it.
+    pub keep_configuration_for: Option<Duration>,
 }
 
 impl Default for LimiterOptions {
@@ -63,6 +73,7 @@ impl Default for LimiterOptions {
             on_unavailable: OnUnavailable::Block,
             remembered_subjects: 10_000,
             repeat_rejections_for: Duration::from_secs(10),
+            keep_configuration_for: None,
         }
     }
 }
@@ -83,6 +94,8 @@ struct Inner {
     client: Client,
     options: LimiterOptions,
     hints: Hints,
+    chains: Chains,
+    configurations: Configurations,
     follow_ups: FollowUps,
 }
 
@@ -118,6 +131,21 @@ impl Answer {
     }
 }
 
+/// The answer to a request for tokens of an entity and of those above it.
+#[derive(Clone, Debug)]
+#[must_use = "it says whether the tokens were taken"]
+pub struct CascadeAnswer {
+    /// What was decided. Its follow-ups are under way already.
+    pub decision: CascadeDecision,
+    /// Whether the request is let through although the table did not answer
+    /// ([`OnUnavailable::Allow`]).
+    pub degraded: bool,
+    /// How many follow-ups were begun.
+    pub follow_ups: usize,
+    /// What it took to come to the answer; the follow-ups are not in it.
+    pub cost: Cost,
+}
+
 /// The answer to a settlement.
 #[derive(Clone, Debug)]
 #[must_use = "it says whether the difference is recorded"]
@@ -143,7 +171,19 @@ impl Limiter {
     #[must_use]
     pub fn new(engine: Engine, client: Client, options: LimiterOptions) -> Self {
         let hints = Hints::new(options.remembered_subjects);
-        Self { inner: Arc::new(Inner { engine, client, options, hints, follow_ups: FollowUps::default() }) }
+        let configurations = Configurations::new(options.keep_configuration_for);
+        let follow_ups = FollowUps::default();
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                client,
+                options,
+                hints,
+                chains: Chains::default(),
+                configurations,
+                follow_ups,
+            }),
+        }
     }
 
     /// Takes tokens, all or nothing.
@@ -151,7 +191,7 @@ impl Limiter {
     /// Where the request carries no hint, the one remembered for its subject is used; where its
     /// seed is 0, a random one is drawn.
     pub async fn acquire(&self, mut request: AcquireRequest) -> Answer {
-        let Inner { engine, options, hints, .. } = &*self.inner;
+        let Inner { engine, client, options, hints, configurations, .. } = &*self.inner;
         let key = request.subject.hint_key();
         let now_ms = options.clock.now_ms();
         if let Some(hint) = hints.rejecting(&key, now_ms, options.repeat_rejections_for)
@@ -166,20 +206,105 @@ impl Limiter {
             request.seed = fastrand::u64(1..);
         }
         let mut cost = Cost::default();
+        let deadline = Instant::now() + options.deadline;
+        let configured = match configurations.fill_in(&mut request, client, deadline, &mut cost).await {
+            Ok(Some(configuration)) if configuration.disabled => {
+                return self.answer(bare(Outcome::Disabled), cost);
+            }
+            Ok(configured) => configured,
+            Err(outcome) => return self.answer(bare(outcome), cost),
+        };
         let driven = drive(&self.inner, |engine| engine.acquire(request), &mut cost).await;
-        let decision = driven.unwrap_or_else(|undecided| Decision {
-            outcome: match undecided {
+        let decision = driven.unwrap_or_else(|undecided| {
+            bare(match undecided {
                 Undecided::Busy => Outcome::Unavailable(undecided.to_string()),
                 Undecided::Runaway => Outcome::Failed(undecided.into()),
-            },
-            limits: Vec::new(),
-            follow_ups: Vec::new(),
-            hint: Hint::default(),
+            })
         });
         if decision.hint.key == key {
             hints.put(decision.hint.clone(), options.clock.now_ms());
         }
+        if configured.is_some_and(|configured| configured.differs_from(&decision)) {
+            configurations.forget(&key);
+        }
         self.answer(decision, cost)
+    }
+
+    /// Takes tokens from an entity and from every entity above it: from all or from none.
+    ///
+    /// Who is above whom is what the items and the entities' records say; it is remembered, so
+    /// that the steady state is one round trip. Limits that the request leaves out are read from the
+    /// table for each level ([`LimiterOptions::keep_configuration_for`]). A lease is given for each
+    /// level, to be settled by itself.
+    pub async fn acquire_cascading(&self, request: AcquireRequest) -> CascadeAnswer {
+        let Inner { options, hints, chains, .. } = &*self.inner;
+        let key = request.subject.hint_key();
+        let mut cost = Cost::default();
+        let decision = match self.levels(request, chains.get(&key), &mut cost).await {
+            Ok(levels) => {
+                let subjects: Vec<_> = levels.iter().map(|level| level.subject.clone()).collect();
+                let driven = drive(&self.inner, |engine| engine.cascade(levels), &mut cost).await;
+                let decision = driven.unwrap_or_else(|undecided| match undecided {
+                    Undecided::Busy => chains::bare(Outcome::Unavailable(undecided.to_string())),
+                    Undecided::Runaway => chains::bare(Outcome::Failed(undecided.into())),
+                });
+                let above = decision.levels.iter().skip(1).map(|level| level.entity.clone());
+                if !decision.levels.is_empty() {
+                    chains.put(key, above.collect());
+                }
+                for (level, subject) in decision.levels.iter().zip(&subjects) {
+                    if level.hint.key == subject.hint_key() {
+                        hints.put(level.hint.clone(), options.clock.now_ms());
+                    }
+                }
+                decision
+            }
+            Err(outcome) => chains::bare(outcome),
+        };
+        self.cascade_answer(decision, cost)
+    }
+
+    /// A request for each entity that is known to be in the chain.
+    async fn levels(
+        &self,
+        request: AcquireRequest,
+        above: Vec<String>,
+        cost: &mut Cost,
+    ) -> Result<Vec<AcquireRequest>, Outcome> {
+        let Inner { client, options, hints, configurations, .. } = &*self.inner;
+        let deadline = Instant::now() + options.deadline;
+        let own = request.subject.entity.clone();
+        let mut levels = Vec::new();
+        for entity in std::iter::once(own).chain(above) {
+            let mut level = request.clone();
+            level.seed = fastrand::u64(1..);
+            if !levels.is_empty() {
+                // The caller's limits and hint are the entity's own.
+                level.subject.entity = entity;
+                level.limits.clear();
+                level.hint = None;
+            }
+            if let Some(configured) = configurations.fill_in(&mut level, client, deadline, cost).await?
+                && configured.disabled
+            {
+                return Err(Outcome::Disabled);
+            }
+            if level.hint.is_none() {
+                level.hint = hints.get(&level.subject.hint_key());
+            }
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    fn cascade_answer(&self, mut decision: CascadeDecision, cost: Cost) -> CascadeAnswer {
+        let Inner { client, options, follow_ups, .. } = &*self.inner;
+        let calls = std::mem::take(&mut decision.follow_ups);
+        let begun = calls.len();
+        follow_ups.begin(client, calls, options.follow_up_deadline);
+        let degraded = matches!(decision.outcome, Outcome::Unavailable(_))
+            && options.on_unavailable == OnUnavailable::Allow;
+        CascadeAnswer { decision, degraded, follow_ups: begun, cost }
     }
 
     fn answer(&self, mut decision: Decision, cost: Cost) -> Answer {
@@ -210,9 +335,18 @@ impl Limiter {
     }
 
     /// Looks at what is left without taking. `limits` left empty: whatever the items know.
-    pub async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> Previewed {
+    pub async fn preview(&self, subject: Subject, mut limits: Vec<Limit>) -> Previewed {
         let mut cost = Cost::default();
         let key = subject.hint_key();
+        let Inner { client, options, configurations, .. } = &*self.inner;
+        if limits.is_empty() {
+            let deadline = Instant::now() + options.deadline;
+            match configurations.read(&subject, client, deadline, &mut cost).await {
+                Ok(Some((configuration, _))) => limits.clone_from(&configuration.limits),
+                Ok(None) => {}
+                Err(outcome) => return Previewed { outcome: unreadable(outcome), cost },
+            }
+        }
         let hint = self.inner.hints.get(&key);
         let driven =
             drive(&self.inner, |engine| engine.preview(subject, limits, hint.as_ref()), &mut cost).await;
@@ -229,6 +363,17 @@ impl Limiter {
         Previewed { outcome, cost }
     }
 
+    /// The id of a namespace, from its name in the table's registry. To be kept: it never changes.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or the table does not say.
+    pub async fn namespace_id(&self, table: &str, name: &str) -> Result<String, Outcome> {
+        let deadline = Instant::now() + self.inner.options.deadline;
+        let call = config::namespace_call(table, name)?;
+        let reply = configurations::ask(&self.inner.client, call, deadline, &mut Cost::default()).await;
+        config::namespace_id(name, &reply)
+    }
+
     /// Waits until every follow-up begun so far is done. To be called before a process ends.
     pub async fn flush(&self) {
         self.inner.follow_ups.flush().await;
@@ -240,9 +385,11 @@ impl Limiter {
         self.inner.follow_ups.stats()
     }
 
-    /// Forgets every hint, as a host that was started anew.
+    /// Forgets every hint and all configuration, as a host that was started anew.
     pub fn forget(&self) {
         self.inner.hints.clear();
+        self.inner.chains.clear();
+        self.inner.configurations.clear();
     }
 
     /// Who decides.
@@ -261,5 +408,20 @@ impl Limiter {
     #[must_use]
     pub fn options(&self) -> &LimiterOptions {
         &self.inner.options
+    }
+}
+
+/// A decision that was come to without a machine.
+fn bare(outcome: Outcome) -> Decision {
+    Decision { outcome, limits: Vec::new(), follow_ups: Vec::new(), hint: Hint::default() }
+}
+
+/// Why there is no preview, as the configuration's reader says it.
+fn unreadable(outcome: Outcome) -> PreviewOutcome {
+    match outcome {
+        Outcome::Failed(error) => PreviewOutcome::Failed(error),
+        Outcome::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
+        Outcome::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
+        _ => PreviewOutcome::Unavailable("the configuration cannot be read".into()),
     }
 }

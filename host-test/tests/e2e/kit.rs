@@ -75,12 +75,17 @@ impl World {
         }
     }
 
-    /// A request that draws this shard of `count`; the core is asked what it would turn to.
+    /// A request that draws this shard of `count`.
     pub(crate) fn request_on(&self, shard: u32, count: u32, tokens: u64) -> AcquireRequest {
-        let hint = Hint { key: self.subject.hint_key(), shard_count: count, blocked: Vec::new() };
-        let wanted = format!("{}\"", self.subject.bucket_pk(shard));
+        self.drawing(self.request(tokens), shard, count)
+    }
+
+    /// The request, made to draw this shard of `count`; the core is asked what it would turn to.
+    pub(crate) fn drawing(&self, request: AcquireRequest, shard: u32, count: u32) -> AcquireRequest {
+        let hint = Hint { key: request.subject.hint_key(), shard_count: count, blocked: Vec::new() };
+        let wanted = format!("{}\"", request.subject.bucket_pk(shard));
         let drawing = |seed| {
-            let request = AcquireRequest { seed, hint: Some(hint.clone()), ..self.request(tokens) };
+            let request = AcquireRequest { seed, hint: Some(hint.clone()), ..request.clone() };
             match Acquire::new(request.clone()).advance(self.now_ms(), &[]) {
                 Step::Perform(calls) if calls[0].body.contains(&wanted) => Some(request),
                 _ => None,
@@ -110,7 +115,7 @@ impl World {
 
     // ---- items, past the limiter ----
 
-    async fn call(&self, operation: &'static str, body: Json) -> Json {
+    pub(crate) async fn call(&self, operation: &'static str, body: Json) -> Json {
         let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
         let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
         let replies = self.raw.perform(&[call], deadline, &mut Cost::default()).await;
@@ -135,6 +140,13 @@ impl World {
     /// The item, if there is one.
     pub(crate) async fn item(&self, shard: u32) -> Option<Map<String, Json>> {
         let body = json!({ "TableName": TABLE, "Key": self.key(shard), "ConsistentRead": true });
+        self.call("GetItem", body).await["Item"].as_object().cloned()
+    }
+
+    /// The bucket item at a partition key, whoever's.
+    pub(crate) async fn at(&self, pk: &str) -> Option<Map<String, Json>> {
+        let key = json!({ "PK": { "S": pk }, "SK": { "S": "#STATE" } });
+        let body = json!({ "TableName": TABLE, "Key": key, "ConsistentRead": true });
         self.call("GetItem", body).await["Item"].as_object().cloned()
     }
 

@@ -4,10 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cascading;
+mod configuring;
 mod counts;
 mod faults;
 mod field_cases;
 mod kit;
+mod refilling;
 mod settling;
 mod shards;
 mod windows;

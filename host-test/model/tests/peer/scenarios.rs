@@ -1,5 +1,5 @@
-//! Recorded scenarios of the peer: every state it left behind is read and served, and its calls
-//! are made again from the states they were made in.
+//! Recorded scenarios of the peer: every state it left behind is read and served. Its calls are made
+//! again over HTTP, in the host's tests.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use onewindow_model::store::{Item, Store, request};
 use serde_json::Value as Json;
 
 use crate::{
-    acquiring::{drive, number, shown, stored},
+    acquiring::{drive, number, stored},
     items::{PK, limit},
 };
 
@@ -88,133 +88,4 @@ fn every_state_it_left_is_read_and_served() {
         }
     }
     assert!(states >= 60, "{states}");
-}
-
-/// Where ours answers otherwise, and the rule that is stricter: scenario, which of its replayed
-/// stretches, and what differs.
-const DIFFERENCES: [(&str, usize, &str); 5] = [
-    ("s04b_roll_unsharded", 1, "R9: an amount above the capacity never fits"),
-    ("s05_pending_roll", 2, "R9: what one shard lacks is gathered from the others"),
-    ("s06_new_shard_mid_window", 2, "the recording lacks a write to shard 0 before the call"),
-    ("s09b_fanout_vs_legacy_siblings", 0, "R6: rf strictly forward"),
-    ("s09b_fanout_vs_legacy_siblings", 1, "R6: rf strictly forward"),
-];
-
-#[test]
-fn its_calls_are_answered_as_it_did_from_the_states_they_were_made_in() {
-    let mut replayed = 0;
-    let mut differing: Vec<&(&str, usize, &str)> = Vec::new();
-    for (name, events) in scenarios() {
-        let limits = limits(&events);
-        let mut from: Option<BTreeMap<u32, Item>> = None;
-        let mut between: Vec<&Json> = Vec::new();
-        let mut stretch = 0;
-        for event in &events {
-            if event["kind"] != "table" {
-                between.push(event);
-                continue;
-            }
-            let after = dump(event);
-            if let Some(before) = from.replace(after.clone())
-                && is_replayable(&between)
-            {
-                let differences = replay(&limits, &before, &after, &between);
-                let known = DIFFERENCES.iter().find(|(of, at, _)| *of == name && *at == stretch);
-                match known {
-                    None => assert!(differences.is_empty(), "{name}, stretch {stretch}: {differences:#?}"),
-                    Some((_, _, why)) if why.starts_with("R6") => {
-                        assert!(
-                            matches!(&differences[..], [one] if one.contains(", rf:")),
-                            "{name}: {differences:#?}"
-                        );
-                    }
-                    Some((_, _, why)) if why.starts_with("R9") => {
-                        let other =
-                            ["NeverFits", "Admitted"].iter().any(|word| differences[0].contains(word));
-                        assert!(other, "{name}: {differences:#?}");
-                    }
-                    Some(_) => assert!(
-                        differences.iter().all(|one| one.contains("shard 0") || one.contains("shard 1"))
-                    ),
-                }
-                differing.extend(known.filter(|_| !differences.is_empty()));
-                replayed += 1;
-                stretch += 1;
-            }
-            between.clear();
-        }
-    }
-    assert_eq!(replayed, 15);
-    assert_eq!(differing.len(), DIFFERENCES.len());
-}
-
-/// Only acquires, one after the other, and nobody wrote in between.
-fn is_replayable(events: &[&Json]) -> bool {
-    let mut open = false;
-    let mut calls = 0;
-    for event in events {
-        match event["kind"].as_str() {
-            Some("call") if open || event["api"] != "acquire" || event["entity_id"] != "user-1" => {
-                return false;
-            }
-            Some("call") => {
-                open = true;
-                calls += 1;
-            }
-            Some("result") => open = false,
-            Some("note") if event["expression"].is_string() => return false,
-            // A settlement, of which only the request is recorded.
-            Some("request") if !open => return false,
-            _ => {}
-        }
-    }
-    calls > 0
-}
-
-/// What is different, if anything: outcomes, then attributes by shard.
-fn replay(
-    limits: &[onewindow::Limit],
-    before: &BTreeMap<u32, Item>,
-    after: &BTreeMap<u32, Item>,
-    events: &[&Json],
-) -> Vec<String> {
-    let mut store = store(before);
-    let mut differences = Vec::new();
-    let calls = events.iter().filter(|event| event["kind"] == "call");
-    let results = events.iter().filter(|event| event["kind"] == "result");
-    for (call, result) in calls.zip(results) {
-        let now_ms = call["clock_ms"].as_u64().unwrap();
-        let shard =
-            call["forced_shard_draw"].as_u64().and_then(|shard| u32::try_from(shard).ok()).unwrap_or(0);
-        let count = shard_count(&stored(&store));
-        let outcome = drive(&mut store, &call["consume"], limits.to_vec(), (shard, count), now_ms);
-        let theirs = result["outcome"].as_str().unwrap();
-        let same = match (&outcome, theirs) {
-            (Outcome::Admitted(_), "admitted") => true,
-            (Outcome::Rejected { retry_after_ms }, "RateLimitExceeded") => {
-                let seconds = result["retry_after_seconds"].as_f64().unwrap();
-                *retry_after_ms == (seconds * 1000.0).round() as u64
-            }
-            _ => false,
-        };
-        if !same {
-            differences.push(format!("{theirs} at {now_ms}: {outcome:?}"));
-        }
-    }
-    let ours = stored(&store);
-    for shard in ours.keys().chain(after.keys()).collect::<std::collections::BTreeSet<_>>() {
-        let empty = Item::new();
-        let side = |items: &BTreeMap<u32, Item>| shown(items.get(shard).unwrap_or(&empty).clone());
-        let (ours, theirs) = (side(&ours), side(after));
-        for attribute in ours.keys().chain(theirs.keys()).collect::<std::collections::BTreeSet<_>>() {
-            if ours.get(attribute) != theirs.get(attribute) {
-                differences.push(format!(
-                    "shard {shard}, {attribute}: {:?}, theirs {:?}",
-                    ours.get(attribute),
-                    theirs.get(attribute)
-                ));
-            }
-        }
-    }
-    differences
 }

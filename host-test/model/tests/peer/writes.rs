@@ -75,7 +75,7 @@ fn aggregator_refill() {
         };
         tally.compare(&case, &ours, &theirs, reason);
     }
-    tally.expect(&[(WORTH_IT, 18), (ONLY_RAISES, 7)]);
+    tally.expect(&[(WORTH_IT, 17), (ONLY_RAISES, 7)]);
 }
 
 /// A lease of what an item's shard would give back, or has given too little of.

@@ -1,13 +1,13 @@
 //! Between the contract's records and the types of the crate `onewindow`.
 
 use onewindow::{
-    AcquireRequest, Amount, Blocked, Call, Decision, Error, ErrorCode, Hint, Lease, Limit, LimitPreview,
-    LimitStatus, Outcome, PreviewOutcome, PreviewReport, Recovery, Reply, Resend, Settlement, ShardView,
-    Step, Subject, WindowState,
+    AcquireRequest, Amount, Blocked, Call, CascadeDecision, Decision, Error, ErrorCode, Hint, Lease,
+    LevelDecision, Limit, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Recovery, Reply,
+    Resend, Settlement, ShardView, Step, Subject, WindowState,
 };
 use wasmtime::{Result, bail};
 
-use super::bindings::exports::onewindow::quota::{preview as p, settle as s, types as t};
+use super::bindings::exports::onewindow::quota::{cascade as c, preview as p, settle as s, types as t};
 use crate::engine::Looked;
 
 // ---- in ----
@@ -116,12 +116,37 @@ pub(super) fn preview_step(
     Ok(Step::Done(Looked { outcome, hint: hint()? }))
 }
 
-pub(super) fn decision(decision: t::Decision) -> Result<Decision> {
-    let outcome = match decision.outcome {
-        t::Outcome::Admitted(lease) => match Lease::decode(&lease) {
-            Ok(lease) => Outcome::Admitted(lease),
-            Err(error) => bail!("it admitted with a lease that cannot be read: {error}"),
-        },
+pub(super) fn cascade_step(step: c::CascadeStep) -> Result<Step<CascadeDecision>> {
+    let decision = match step {
+        c::CascadeStep::Perform(perform) => return Ok(Step::Perform(calls(perform)?)),
+        c::CascadeStep::Done(decision) => decision,
+    };
+    let level = |level: c::Level| {
+        Ok(LevelDecision {
+            entity: level.entity,
+            limits: all(level.limits),
+            lease: level.lease.as_deref().map(lease).transpose()?,
+            hint: level.hint.into(),
+        })
+    };
+    Ok(Step::Done(CascadeDecision {
+        outcome: outcome(decision.outcome)?,
+        decided_by: usize::try_from(decision.decided_by)?,
+        levels: decision.levels.into_iter().map(level).collect::<Result<_>>()?,
+        follow_ups: calls(decision.follow_ups)?,
+    }))
+}
+
+fn lease(lease: &str) -> Result<Lease> {
+    match Lease::decode(lease) {
+        Ok(lease) => Ok(lease),
+        Err(error) => bail!("it admitted with a lease that cannot be read: {error}"),
+    }
+}
+
+fn outcome(outcome: t::Outcome) -> Result<Outcome> {
+    Ok(match outcome {
+        t::Outcome::Admitted(text) => Outcome::Admitted(lease(&text)?),
         t::Outcome::Rejected(retry_after_ms) => Outcome::Rejected { retry_after_ms },
         t::Outcome::Contended(retry_after_ms) => Outcome::Contended { retry_after_ms },
         t::Outcome::NeverFits(limit) => Outcome::NeverFits { limit },
@@ -129,9 +154,12 @@ pub(super) fn decision(decision: t::Decision) -> Result<Decision> {
         t::Outcome::Failed(error) => Outcome::Failed(error.into()),
         t::Outcome::Unavailable(reason) => Outcome::Unavailable(reason),
         t::Outcome::Misconfigured(reason) => Outcome::Misconfigured(reason),
-    };
+    })
+}
+
+pub(super) fn decision(decision: t::Decision) -> Result<Decision> {
     Ok(Decision {
-        outcome,
+        outcome: outcome(decision.outcome)?,
         limits: all(decision.limits),
         follow_ups: calls(decision.follow_ups)?,
         hint: decision.hint.into(),

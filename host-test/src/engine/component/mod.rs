@@ -9,7 +9,7 @@ mod session;
 
 use std::{fmt, sync::Arc};
 
-use onewindow::{AcquireRequest, Amount, Decision, Hint, Limit, Settlement, Subject};
+use onewindow::{AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Settlement, Subject};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{
     Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
@@ -113,6 +113,13 @@ impl Component {
     pub(super) fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
         Box::new(session::Session::begin(self, |store, quota| {
             quota.onewindow_quota_acquire().acquisition().call_constructor(store, &request.into())
+        }))
+    }
+
+    pub(super) fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+        let levels: Vec<_> = levels.into_iter().map(Into::into).collect();
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_cascade().cascading().call_constructor(store, &levels)
         }))
     }
 

@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use onewindow::{Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step};
+use onewindow::{
+    CascadeDecision, Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step,
+};
 use wasmtime::{Store, component::ResourceAny};
 
 use super::{Component, bindings::Quota, convert};
@@ -84,6 +86,24 @@ impl Machine<Decision> for Session<Decision> {
                 limits: Vec::new(),
                 follow_ups: Vec::new(),
                 hint: Hint::default(),
+            })
+        })
+    }
+}
+
+impl Machine<CascadeDecision> for Session<CascadeDecision> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, machine }| {
+            let cascading = quota.onewindow_quota_cascade().cascading();
+            convert::cascade_step(cascading.call_advance(store, *machine, now_ms, &replies)?)
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(CascadeDecision {
+                outcome: Outcome::Failed(fault.into()),
+                decided_by: 0,
+                levels: Vec::new(),
+                follow_ups: Vec::new(),
             })
         })
     }

@@ -1,0 +1,45 @@
+//! What every process of the fleet is told.
+
+use serde::{Deserialize, Serialize};
+
+/// The resource that everybody uses.
+pub(crate) const RESOURCE: &str = "gpt-4";
+/// The limit that drips, beside the quota.
+pub(crate) const RATE: &str = "rpm";
+
+/// Shared by all, and written to the command line of each as JSON.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// Where the recorder listens.
+    pub(crate) endpoint: String,
+    pub(crate) table: String,
+    /// The namespace's id.
+    pub(crate) namespace: String,
+    /// What the entities' names begin with.
+    pub(crate) run: String,
+    /// When the first period began, epoch ms.
+    pub(crate) began_ms: u64,
+    /// How long entities are used before new ones take over, ms.
+    pub(crate) period_ms: u64,
+    /// Entities at the same time.
+    pub(crate) entities: u32,
+    /// The quota: whole tokens, and the window's length.
+    pub(crate) capacity: u64,
+    pub(crate) window_seconds: u64,
+    /// The dripping limit: its capacity, and what it gives back each second.
+    pub(crate) rate_capacity: u64,
+    /// Whole tokens that a correction adds to what was estimated.
+    pub(crate) correction: u64,
+    /// How many acquires a second this process aims at.
+    pub(crate) rate: f64,
+    /// How far this process's clock is off, ms.
+    pub(crate) skew_ms: i64,
+}
+
+impl Plan {
+    /// The entities in use at an instant.
+    pub(crate) fn entities_at(&self, now_ms: u64) -> Vec<String> {
+        let period = now_ms.saturating_sub(self.began_ms) / self.period_ms.max(1);
+        (0..self.entities).map(|index| format!("{}-{period}-{index}", self.run)).collect()
+    }
+}

@@ -1,0 +1,233 @@
+//! A DynamoDB that notes every write that lands, with the item before and after, in the order in
+//! which they landed: the embedded engine behind a proxy that lets one write through at a time.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use anyhow::Context;
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Response, StatusCode},
+};
+use dynoxide::{Database, actions::get_item::GetItemRequest, server};
+use onewindow_host::Clock;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use crate::history::{Commit, Image, Write};
+
+/// Who hears of every commit.
+pub(crate) type Listener = Box<dyn Fn(Commit) + Send + Sync>;
+
+/// The proxy. It ends with the process.
+pub(crate) struct Recorder {
+    pub(crate) endpoint: String,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    database: Database,
+    /// The engine's own server.
+    engine: String,
+    http: reqwest::Client,
+    /// The items as they are, and the right to write.
+    items: tokio::sync::Mutex<HashMap<(String, String), Image>>,
+    sequence: AtomicU64,
+    requests: AtomicU64,
+    listener: Listener,
+    /// Requests answered with an error of the engine's that is not about a condition, by message.
+    refused: Mutex<HashMap<String, u64>>,
+}
+
+impl Recorder {
+    pub(crate) async fn start(listener: Listener) -> anyhow::Result<Self> {
+        let database = Database::memory().map_err(|error| anyhow::anyhow!("{error}"))?;
+        let engine = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let inner = Arc::new(Inner {
+            engine: format!("http://{}", engine.local_addr()?),
+            database: database.clone(),
+            http: reqwest::Client::builder().no_proxy().build().context("no HTTP client")?,
+            items: tokio::sync::Mutex::default(),
+            sequence: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            listener,
+            refused: Mutex::default(),
+        });
+        tokio::spawn(server::serve_on(engine, database));
+        let front = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let endpoint = format!("http://{}", front.local_addr()?);
+        let app = axum::Router::new().fallback(handle).with_state(Arc::clone(&inner));
+        tokio::spawn(async move { axum::serve(front, app).await });
+        Ok(Self { endpoint, inner })
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.inner.requests.load(Ordering::Relaxed)
+    }
+
+    /// What the engine refused outright: a request that no implementation should send.
+    pub(crate) fn refused(&self) -> Vec<(String, u64)> {
+        let refused = self.inner.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.iter().map(|(message, times)| (message.clone(), *times)).collect()
+    }
+}
+
+async fn handle(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    inner.requests.fetch_add(1, Ordering::Relaxed);
+    let operation = headers
+        .get("x-amz-target")
+        .and_then(|target| target.to_str().ok()?.rsplit_once('.'))
+        .map_or("", |(_, operation)| operation)
+        .to_owned();
+    let touched = touched(&operation, &body);
+    let answered = if touched.is_empty() {
+        inner.forward(&headers, body).await
+    } else {
+        let mut items = inner.items.lock().await;
+        let answered = inner.forward(&headers, body).await;
+        if matches!(&answered, Ok((StatusCode::OK, ..))) {
+            let writes = inner.landed(&mut items, touched);
+            (inner.listener)(Commit {
+                sequence: inner.sequence.fetch_add(1, Ordering::Relaxed),
+                at_ms: i64::try_from(Clock::System.now_ms()).unwrap_or(i64::MAX),
+                client: client(&headers),
+                operation,
+                writes,
+            });
+        }
+        answered
+    };
+    let (status, answer_headers, answer) = match answered {
+        Ok(answered) => answered,
+        // The process that asked sees a broken gateway, and so does whoever reads the report.
+        Err(error) => {
+            inner.note(format!("the engine did not answer: {error}"));
+            return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
+        }
+    };
+    if status == StatusCode::BAD_REQUEST {
+        inner.note_refusal(&answer);
+    }
+    let mut response = Response::builder().status(status);
+    for (name, value) in &answer_headers {
+        if !matches!(name.as_str(), "connection" | "transfer-encoding" | "content-length") {
+            response = response.header(name, value);
+        }
+    }
+    response.body(Body::from(answer)).unwrap_or_default()
+}
+
+impl Inner {
+    async fn forward(
+        &self,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), reqwest::Error> {
+        let mut request = self.http.post(&self.engine).body(body);
+        for (name, value) in headers {
+            if !matches!(name.as_str(), "host" | "connection" | "content-length" | "accept-encoding") {
+                request = request.header(name, value);
+            }
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Ok((status, headers, response.bytes().await?))
+    }
+
+    /// Reads each touched item anew, while nobody else may write.
+    fn landed(
+        &self,
+        items: &mut HashMap<(String, String), Image>,
+        touched: Vec<(String, Value)>,
+    ) -> Vec<Write> {
+        let read = |(table, key): (String, Value)| {
+            let text = |name: &str| key[name]["S"].as_str().unwrap_or_default().to_owned();
+            let place = (text("PK"), text("SK"));
+            let key = serde_json::from_value(key).unwrap_or_default();
+            let request = GetItemRequest {
+                table_name: table,
+                key,
+                consistent_read: Some(true),
+                ..GetItemRequest::default()
+            };
+            let found = self.database.get_item(request).ok().and_then(|answer| answer.item);
+            let after = found.and_then(|item| match serde_json::to_value(item) {
+                Ok(Value::Object(image)) => Some(image),
+                _ => None,
+            });
+            let before = match &after {
+                Some(image) => items.insert(place.clone(), image.clone()),
+                None => items.remove(&place),
+            };
+            Write { pk: place.0, before, after }
+        };
+        touched.into_iter().map(read).collect()
+    }
+
+    fn note_refusal(&self, answer: &[u8]) {
+        let Ok(error) = serde_json::from_slice::<Value>(answer) else { return };
+        let kind = error["__type"].as_str().unwrap_or_default();
+        let expected = [
+            "ConditionalCheckFailedException",
+            "TransactionCanceledException",
+            "ResourceInUseException",
+            "ResourceNotFoundException",
+        ];
+        if !expected.iter().any(|name| kind.ends_with(name)) {
+            self.note(format!("{kind}: {}", error["message"].as_str().unwrap_or_default()));
+        }
+    }
+
+    fn note(&self, message: String) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(message).or_default() += 1;
+    }
+}
+
+/// The access key that signed the request.
+fn client(headers: &HeaderMap) -> String {
+    headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok()?.split_once("Credential="))
+        .and_then(|(_, rest)| rest.split('/').next())
+        .unwrap_or("unsigned")
+        .to_owned()
+}
+
+/// The tables and keys that a request may write.
+fn touched(operation: &str, body: &[u8]) -> Vec<(String, Value)> {
+    let parse = || serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let key = |write: &Value| {
+        let source = if write["Key"].is_object() { &write["Key"] } else { &write["Item"] };
+        let key = serde_json::json!({ "PK": source["PK"], "SK": source["SK"] });
+        Some((write["TableName"].as_str()?.to_owned(), key))
+    };
+    match operation {
+        "UpdateItem" | "PutItem" | "DeleteItem" => key(&parse()).into_iter().collect(),
+        "TransactWriteItems" => {
+            let body = parse();
+            let items = body["TransactItems"].as_array().cloned().unwrap_or_default();
+            let writes = items.iter().filter_map(Value::as_object).flat_map(serde_json::Map::iter);
+            writes.filter(|(kind, _)| *kind != "ConditionCheck").filter_map(|(_, write)| key(write)).collect()
+        }
+        "BatchWriteItem" => {
+            let body = parse();
+            let mut found = Vec::new();
+            for (table, requests) in body["RequestItems"].as_object().into_iter().flatten() {
+                for request in requests.as_array().into_iter().flatten() {
+                    let item = &request["PutRequest"]["Item"];
+                    let source = if item.is_object() { item } else { &request["DeleteRequest"]["Key"] };
+                    found
+                        .push((table.clone(), serde_json::json!({ "PK": source["PK"], "SK": source["SK"] })));
+                }
+            }
+            found
+        }
+        _ => Vec::new(),
+    }
+}

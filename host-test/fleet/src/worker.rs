@@ -1,0 +1,121 @@
+//! A process of ours: takes tokens through the component until it is killed or its input ends.
+//! Speaks like `peer/worker.py`.
+
+use std::{io::Read as _, time::Duration};
+
+use anyhow::Context;
+use onewindow::{AcquireRequest, Amount, Lease, Limit, Outcome, Settlement, Subject};
+use onewindow_host::{Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::{
+    ledger::QUOTA,
+    plan::{Plan, RATE, RESOURCE},
+};
+
+/// Tasks at the same time.
+const CLIENTS: u32 = 4;
+
+#[derive(Default)]
+struct Count {
+    acquires: u64,
+    admitted: u64,
+    rejected: u64,
+    told: Option<Instant>,
+}
+
+/// A limiter as a process of its own would have it.
+pub(crate) fn limiter(plan: &Plan, credentials: Credentials) -> anyhow::Result<Limiter> {
+    let config = ClientConfig {
+        attempt_timeout: Duration::from_secs(10),
+        ..ClientConfig::new(&plan.endpoint, "us-east-1", credentials)
+    };
+    let options = LimiterOptions {
+        clock: Clock::Shifted { by_ms: plan.skew_ms },
+        deadline: Duration::from_secs(20),
+        // The others may give something back at any time: half of the rejections ask the table.
+        repeat_rejections_for: Duration::from_millis(250),
+        ..LimiterOptions::default()
+    };
+    Ok(Limiter::new(Engine::component()?, Client::new(config)?, options))
+}
+
+pub(crate) fn limits(plan: &Plan) -> Vec<Limit> {
+    vec![
+        Limit::session(QUOTA, plan.capacity, plan.window_seconds),
+        Limit::drip(RATE, plan.rate_capacity, plan.rate_capacity, 1),
+    ]
+}
+
+pub(crate) async fn run(plan: Plan) -> anyhow::Result<()> {
+    let limiter = limiter(&plan, Credentials::from_env()?)?;
+    let count = std::sync::Arc::new(std::sync::Mutex::new(Count::default()));
+    for _ in 0..CLIENTS {
+        let (plan, limiter, count) = (plan.clone(), limiter.clone(), count.clone());
+        tokio::spawn(async move {
+            loop {
+                acquire(&plan, &limiter, &count).await;
+                let mean_s = f64::from(CLIENTS) / plan.rate;
+                tokio::time::sleep(Duration::from_secs_f64(-mean_s * fastrand::f64().max(1e-9).ln())).await;
+            }
+        });
+    }
+    // The fleet's end, however it comes, is the worker's.
+    tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()))
+        .await?
+        .context("no standard input")?;
+    Ok(())
+}
+
+async fn acquire(plan: &Plan, limiter: &Limiter, count: &std::sync::Mutex<Count>) {
+    let entities = plan.entities_at(Clock::System.now_ms());
+    let Some(entity) = fastrand::choice(&entities) else { return };
+    let tokens = *fastrand::choice(&[1, 1, 1, 2, 3]).unwrap_or(&1);
+    let answer = limiter
+        .acquire(AcquireRequest {
+            subject: Subject::new(&plan.table, &plan.namespace, entity, RESOURCE),
+            consume: vec![Amount::new(QUOTA, tokens), Amount::new(RATE, 1)],
+            limits: limits(plan),
+            ..AcquireRequest::default()
+        })
+        .await;
+    let admitted = match &answer.decision.outcome {
+        Outcome::Admitted(_) => true,
+        Outcome::Rejected { .. } | Outcome::Contended { .. } => false,
+        other => return tell(&json!({ "error": format!("{other:?}") })),
+    };
+    if let Some(lease) = answer.lease() {
+        settle(plan, limiter, lease, tokens).await;
+    }
+    let mut count = count.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    count.acquires += 1;
+    count.admitted += u64::from(admitted);
+    count.rejected += u64::from(!admitted);
+    if count.told.is_none_or(|told| told.elapsed() > Duration::from_millis(250)) {
+        count.told = Some(Instant::now());
+        let Count { acquires, admitted, rejected, .. } = *count;
+        tell(&json!({ "acquires": acquires, "admitted": admitted, "rejected": rejected }));
+    }
+}
+
+/// Now and then what was really used differs.
+async fn settle(plan: &Plan, limiter: &Limiter, lease: &Lease, taken: u64) {
+    let actual = match fastrand::u8(..100) {
+        0..8 => 0,
+        8 => taken + plan.correction,
+        _ => return,
+    };
+    let settled = limiter.settle(&plan.table, &lease.encode(), vec![Amount::new(QUOTA, actual)]).await;
+    match settled.settlement {
+        Settlement::Settled | Settlement::WindowOver | Settlement::ItemGone => {}
+        Settlement::Unavailable(reason) if reason.contains("won every round") => {}
+        other => tell(&json!({ "error": format!("settling: {other:?}") })),
+    }
+}
+
+/// One line for the fleet.
+#[expect(clippy::print_stdout, reason = "the fleet reads it")]
+fn tell(line: &serde_json::Value) {
+    println!("{line}");
+}

@@ -1,0 +1,83 @@
+//! Who asks for what: entities that come and go, each hot for a while.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use onewindow_host::{Limit, Subject};
+use onewindow_model::{ablation::Ablation, event::Budget, setting::Setting, world::LIMIT};
+
+use crate::run::TABLE;
+
+/// What every host does.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Load {
+    /// Callers of each host at the same time.
+    #[arg(long, default_value_t = 4)]
+    pub callers: u32,
+    /// Entities that are asked for at the same time.
+    #[arg(long, default_value_t = 4)]
+    pub entities: u64,
+    /// Seconds after which they give way to new ones.
+    #[arg(long, default_value_t = 12)]
+    pub era_seconds: u64,
+    /// The quota.
+    #[arg(long, default_value_t = 300)]
+    pub capacity: u64,
+    /// The window, seconds.
+    #[arg(long, default_value_t = 2)]
+    pub window_seconds: u64,
+    /// Tokens a request asks for at most.
+    #[arg(long, default_value_t = 4)]
+    pub most_tokens: u64,
+    /// How many of 100 leases are settled.
+    #[arg(long, default_value_t = 15)]
+    pub settled_percent: u32,
+}
+
+impl Load {
+    /// The quota of every entity.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        Limit::session(LIMIT, self.capacity, self.window_seconds)
+    }
+
+    /// The entities that are hot.
+    #[must_use]
+    pub fn subjects(&self, now: SystemTime) -> Vec<Subject> {
+        let era = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / self.era_seconds.max(1);
+        (0..self.entities).map(|index| self.named(era, index)).collect()
+    }
+
+    /// One of them.
+    pub fn subject(&self, now: SystemTime, dice: &mut fastrand::Rng) -> Subject {
+        let era = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / self.era_seconds.max(1);
+        self.named(era, dice.u64(..self.entities.max(1)))
+    }
+
+    fn named(&self, era: u64, index: u64) -> Subject {
+        Subject::new(TABLE, "soak", &format!("user-{era}-{index}"), "resource")
+    }
+
+    /// The same, as the model's ledger knows it.
+    #[must_use]
+    pub fn setting(&self) -> Setting {
+        Setting {
+            name: "soak",
+            shard_count: 1,
+            present: Vec::new(),
+            old_items: false,
+            wide: false,
+            refilled_ms: None,
+            capacity: self.capacity,
+            amount: 1,
+            length_seconds: self.window_seconds,
+            began_ms: None,
+            instants_ms: Vec::new(),
+            skews_ms: vec![1],
+            requests: 0,
+            old_skews_ms: Vec::new(),
+            wcu_milli: 0,
+            budget: Budget::default(),
+            ablation: Ablation::Nothing,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A proxy between hosts and the table that breaks what passes through it, and writes down what
+//! the table carried out.
+//!
+//! Requests reach the table one at a time, so that the record is in the table's own order. An
+//! embedded engine takes one write at a time anyway.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Either, Full, StreamBody};
+use hyper::{
+    body::{Frame, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use onewindow_model::store::{self, Change, Effect};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use crate::fault::{Fault, Plan};
+
+/// How long a reply waits at most to be overtaken.
+const OVERTAKEN_WITHIN: Duration = Duration::from_millis(100);
+
+/// A write that the table carried out.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The operation.
+    pub operation: String,
+    /// The body of the request, DynamoDB JSON.
+    pub body: String,
+}
+
+/// How many requests passed, and what happened to them.
+#[derive(Clone, Debug, Default)]
+pub struct Passed {
+    /// Requests that reached the proxy.
+    pub requests: u64,
+    /// Faults, by kind.
+    pub faults: BTreeMap<Fault, u64>,
+}
+
+/// A proxy on a free port of 127.0.0.1, as long as this value lives.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    upstream: String,
+    http: reqwest::Client,
+    plan: Mutex<Plan>,
+    passed: Mutex<Passed>,
+    /// Held while a request is with the table.
+    history: tokio::sync::Mutex<Vec<Written>>,
+    reply_passes: Notify,
+}
+
+/// The connection is to be cut.
+#[derive(Debug)]
+struct Cut;
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the connection is cut")
+    }
+}
+
+impl std::error::Error for Cut {}
+
+/// A whole body, or one that ends too early.
+type Body =
+    Either<Full<Bytes>, StreamBody<futures::stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Cut>>>>>;
+
+/// What the table answered.
+#[derive(Clone, Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Proxy {
+    /// Starts a proxy in front of the table at this URL.
+    ///
+    /// # Errors
+    /// Where no port can be listened on.
+    pub async fn start(upstream: &str, plan: Plan) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let http =
+            reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().map_err(io::Error::other)?;
+        let shared = Arc::new(Shared {
+            upstream: upstream.into(),
+            http,
+            plan: Mutex::new(plan),
+            passed: Mutex::default(),
+            history: tokio::sync::Mutex::default(),
+            reply_passes: Notify::new(),
+        });
+        let server = tokio::spawn(serve(listener, shared.clone()));
+        Ok(Self { address, shared, server })
+    }
+
+    /// Where it listens, as a URL.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on this plan.
+    pub fn set_plan(&self, plan: Plan) {
+        *self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+    }
+
+    /// What has passed so far.
+    #[must_use]
+    pub fn passed(&self) -> Passed {
+        self.shared.passed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Every write that the table carried out since this was last asked, in the order in which it
+    /// did.
+    pub async fn take_history(&self) -> Vec<Written> {
+        std::mem::take(&mut *self.shared.history.lock().await)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(connection(stream, shared.clone()))),
+            // Out of file descriptors, say: what is open goes on.
+            Err(_) => sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, shared: Arc<Shared>) {
+    // A reply that waits for an acknowledgement would be a fault nobody asked for.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let shared = shared.clone();
+        // In a task of its own: what is on its way arrives, whether its sender still waits or not.
+        async move { tokio::spawn(shared.handle(request)).await.unwrap_or(Err(Cut)) }
+    });
+    // An error is a connection that somebody cut: us, or a host that was killed.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Shared {
+    async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+        let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+        let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned();
+        let (fault, delay) = self.draw(&operation, &body);
+        if let Some((status, answer)) = fault.and_then(|fault| fault.answer(&operation))
+            && fault != Some(Fault::ServerErrorAfter)
+        {
+            return Ok(whole(StatusCode::from_u16(status).unwrap_or_default(), answer.into()));
+        }
+        match fault {
+            Some(Fault::RequestCut) => return Err(Cut),
+            Some(Fault::RequestDelayed) => sleep(delay).await,
+            Some(Fault::RequestDuplicated) => drop(self.forward(&operation, &parts.headers, &body).await),
+            _ => {}
+        }
+        let answer = self.forward(&operation, &parts.headers, &body).await?;
+        match fault {
+            Some(Fault::ReplyCut) => return Err(Cut),
+            Some(Fault::ReplyDelayed) => sleep(delay).await,
+            Some(Fault::ReplyOvertaken) => {
+                // Nobody may come: then it was not overtaken, only late.
+                let _ = timeout(OVERTAKEN_WITHIN, self.reply_passes.notified()).await;
+            }
+            Some(Fault::ReplyTruncated) => return Ok(truncated(&answer)),
+            Some(Fault::ServerErrorAfter) => {
+                let (status, body) = Fault::ServerErrorAfter.answer(&operation).unwrap_or_default();
+                return Ok(whole(StatusCode::from_u16(status).unwrap_or_default(), body.into()));
+            }
+            _ => {}
+        }
+        self.reply_passes.notify_waiters();
+        let mut response = whole(answer.status, answer.body);
+        *response.headers_mut() = answer.headers;
+        Ok(response)
+    }
+
+    fn draw(&self, operation: &str, body: &Bytes) -> (Option<Fault>, Duration) {
+        let (mut fault, delay) = self.plan.lock().unwrap_or_else(PoisonError::into_inner).next(operation);
+        if fault == Some(Fault::RequestDuplicated) && is_credit(operation, body) {
+            // No host sends a credit twice, and a network that sends what nobody sent is no
+            // network that HTTP runs on.
+            fault = None;
+        }
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        passed.requests += 1;
+        if let Some(fault) = fault {
+            *passed.faults.entry(fault).or_default() += 1;
+        }
+        (fault, delay)
+    }
+
+    async fn forward(&self, operation: &str, headers: &HeaderMap, body: &Bytes) -> Result<Answer, Cut> {
+        let mut headers = headers.clone();
+        headers.remove(header::HOST);
+        let mut history = self.history.lock().await;
+        let sent = self.http.post(&self.upstream).headers(headers).body(body.clone()).send();
+        let reply = sent.await.map_err(|_| Cut)?;
+        let (status, mut headers) = (reply.status(), reply.headers().clone());
+        headers.remove(header::TRANSFER_ENCODING);
+        headers.remove(header::CONNECTION);
+        let answer = reply.bytes().await.map_err(|_| Cut)?;
+        if status == StatusCode::OK && matches!(operation, "UpdateItem" | "PutItem" | "TransactWriteItems") {
+            let body = String::from_utf8_lossy(body).into_owned();
+            history.push(Written { operation: operation.into(), body });
+        }
+        Ok(Answer { status, headers, body: answer })
+    }
+}
+
+/// Whether a write gives tokens back.
+fn is_credit(operation: &str, body: &Bytes) -> bool {
+    let request = store::Request::parse(operation, &String::from_utf8_lossy(body));
+    let gives =
+        |change: &Change| matches!(change, Change::Add(name, number) if name.ends_with("_tc") && *number < 0);
+    request.is_ok_and(|request| {
+        let mut effects = request.writes().iter().map(|write| &write.effect);
+        effects.any(|effect| matches!(effect, Effect::Update(changes) if changes.iter().any(gives)))
+    })
+}
+
+fn whole(status: StatusCode, body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Either::Left(Full::new(body)));
+    *response.status_mut() = status;
+    response
+}
+
+/// Half of the answer, under headers that promise all of it.
+fn truncated(answer: &Answer) -> Response<Body> {
+    let half = answer.body.slice(..answer.body.len() / 2);
+    let frames = vec![Ok(Frame::data(half)), Err(Cut)];
+    let mut response = Response::new(Either::Right(StreamBody::new(futures::stream::iter(frames))));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers.clone();
+    response.headers_mut().insert(header::CONTENT_LENGTH, answer.body.len().into());
+    response
+}

@@ -1,0 +1,121 @@
+//! One host: a process that acquires and settles until it is told to stop, or killed.
+//!
+//! It says on its standard output what its callers were told, a line each: `A` and the lease of an
+//! admission, `R` for a rejection, `C` for contention, `U` for unavailable, `S` and what became of a
+//! settlement, `E` and an error that nothing should lead to.
+
+use std::{
+    io::Write as _,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use onewindow::Settlement;
+use onewindow_host::{
+    AcquireRequest, Amount, Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions,
+    Outcome,
+};
+use tokio::{task::JoinSet, time::sleep};
+
+use crate::{load::Load, run::TABLE};
+
+/// What a host is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Where the table is.
+    #[arg(long)]
+    pub endpoint: String,
+    /// Tells hosts apart.
+    #[arg(long)]
+    pub seed: u64,
+    /// How far its clock is ahead, ms.
+    #[arg(long, allow_negative_numbers = true)]
+    pub skew_ms: i64,
+    /// What it does.
+    #[command(flatten)]
+    pub load: Load,
+}
+
+/// Runs a host until it is killed.
+///
+/// # Errors
+/// Where it cannot be set up.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    let clock = Clock::at(skewed(options.skew_ms));
+    let config = ClientConfig {
+        attempt_timeout: Duration::from_millis(300),
+        ..ClientConfig::new(&options.endpoint, "us-east-1", Credentials::unchecked())
+    };
+    let limiter = Limiter::new(
+        Engine::component()?,
+        Client::new(config)?,
+        LimiterOptions { clock: clock.clone(), ..LimiterOptions::default() },
+    );
+    let options = Arc::new(options);
+    let mut tasks = JoinSet::new();
+    for index in 0..options.load.callers {
+        tasks.spawn(caller(limiter.clone(), options.clone(), u64::from(index)));
+    }
+    loop {
+        clock.set_ms(skewed(options.skew_ms));
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+fn skewed(skew_ms: i64) -> u64 {
+    Clock::System.now_ms().saturating_add_signed(skew_ms)
+}
+
+async fn caller(limiter: Limiter, options: Arc<Options>, index: u64) {
+    let load = &options.load;
+    let mut dice = fastrand::Rng::with_seed(options.seed.wrapping_mul(1000).wrapping_add(index));
+    loop {
+        let subject = load.subject(SystemTime::now(), &mut dice);
+        let tokens = dice.u64(1..=load.most_tokens);
+        let answer = limiter
+            .acquire(AcquireRequest {
+                subject,
+                consume: vec![Amount::new(onewindow_model::world::LIMIT, tokens)],
+                limits: vec![load.limit()],
+                ..AcquireRequest::default()
+            })
+            .await;
+        match answer.decision.outcome {
+            Outcome::Admitted(lease) => {
+                let lease = lease.encode();
+                say(&format!("A {lease}"));
+                if dice.u32(..100) < load.settled_percent {
+                    // Less than was taken, all of it, or one more.
+                    let used = dice.u64(..=tokens + 1);
+                    let actual = vec![Amount::new(onewindow_model::world::LIMIT, used)];
+                    say(&match limiter.settle(TABLE, &lease, actual).await.settlement {
+                        Settlement::Failed(error) => format!("E settle: {error}"),
+                        Settlement::Misconfigured(reason) => format!("E settle: {reason}"),
+                        Settlement::Settled => "S settled".into(),
+                        Settlement::WindowOver => "S over".into(),
+                        Settlement::ItemGone => "S gone".into(),
+                        Settlement::Unavailable(_) => "S unavailable".into(),
+                    });
+                }
+            }
+            Outcome::Rejected { .. } => {
+                say("R");
+                // A caller that asks again at once asks the host's memory, not the table.
+                sleep(Duration::from_millis(dice.u64(5..50))).await;
+            }
+            Outcome::Contended { retry_after_ms } => {
+                say("C");
+                sleep(Duration::from_millis(retry_after_ms)).await;
+            }
+            Outcome::Unavailable(_) => say("U"),
+            other => say(&format!("E acquire: {other:?}")),
+        }
+    }
+}
+
+/// A line at once, whole, and without a word where nobody listens any more.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(format!("{line}\n").as_bytes());
+    let _ = out.flush();
+}
