@@ -115,6 +115,27 @@ impl World {
         self.item(shard).await?[attribute]["N"].as_str()?.parse().ok()
     }
 
+    /// How many of so many shards have a window that starts at this instant.
+    pub(crate) async fn starting_at(&self, shards: u32, start_ms: u64) -> usize {
+        let mut count = 0;
+        for shard in 0..shards {
+            let start = self.number(shard, "b_session_ws").await.map(i64::unsigned_abs);
+            count += usize::from(start == Some(start_ms));
+        }
+        count
+    }
+
+    /// Waits until all of them have.
+    pub(crate) async fn all_start_at(&self, shards: u32, start_ms: u64) {
+        for _ in 0..100 {
+            if self.starting_at(shards, start_ms).await == shards as usize {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("not every shard was told: {:?}", self.proxy.seen(&self.entity));
+    }
+
     /// Sets attributes of a shard, as an operator would.
     pub(crate) async fn amend(&self, shard: u32, attributes: &[(&str, Value)]) {
         let (mut sets, mut names, mut values) = (Vec::new(), json!({}), json!({}));

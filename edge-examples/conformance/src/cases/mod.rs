@@ -50,6 +50,7 @@ pub(crate) const ALL: &[Case] = cases![
     "a disabled entity is forbidden" surface::disabled,
     "a corrupt item names its attribute" surface::corrupt,
     "F9  an expired signature is made once more, by the table's clock" faults::f9_clock,
+    "F9  what a frozen host tells late changes nothing" shards::f9_late,
     "F10 nonsense from the table is unavailable: block" faults::f10_block,
     "F10 nonsense from the table is unavailable: allow" faults::f10_allow,
     "F11 throttles and conflicts are waited out" faults::f11_waited_out,

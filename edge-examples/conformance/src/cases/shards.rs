@@ -50,28 +50,43 @@ pub(super) async fn one_instant(world: World) {
 pub(super) async fn answers_first(world: World) {
     let limits = session(400, 3);
     world.spread(4, &limits).await;
-    let end_ms = world.preview(&limits).await.resets_at_ms().expect("an instant");
-    until(end_ms).await;
+    until(world.take(1, &limits).await.admitted().resets_at_ms().expect("an instant")).await;
     // The opener's two writes pass; what comes after them waits for this gate.
     let (open, gate) = watch::channel(false);
     world.proxy.next(&world.entity, [Fault::Pass, Fault::Pass]);
     world.proxy.always(&world.entity, Fault::Hold(gate));
     let opened = world.take_from(&world.servers.block, 1, &limits).await.admitted();
     let start_ms = opened.resets_at_ms().expect("an instant") - 3000;
-    let told = || async {
-        let mut starts = Vec::new();
-        for shard in 0..4 {
-            starts.push(world.number(shard, "b_session_ws").await.map(i64::unsigned_abs));
-        }
-        starts.iter().filter(|start| **start == Some(start_ms)).count()
-    };
-    assert_eq!(told().await, 1, "nobody was told before the answer");
+    assert_eq!(world.starting_at(4, start_ms).await, 1, "nobody was told before the answer");
     open.send(true).expect("somebody waits");
-    for _ in 0..100 {
-        if told().await == 4 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    world.all_start_at(4, start_ms).await;
+}
+
+pub(super) async fn f9_late(world: World) {
+    const LENGTH_MS: u64 = 3000;
+    let limits = session(400, 3);
+    world.spread(4, &limits).await;
+    until(world.take(1, &limits).await.admitted().resets_at_ms().expect("an instant")).await;
+    // A host that is frozen after its answer: what it has to tell waits for this gate.
+    let (open, gate) = watch::channel(false);
+    world.proxy.next(&world.entity, [Fault::Pass, Fault::Pass]);
+    world.proxy.always(&world.entity, Fault::Hold(gate));
+    let opened = world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    let end_ms = opened.resets_at_ms().expect("an instant");
+    // The window it would tell of ends, and another host opens the next one.
+    until(end_ms).await;
+    let next = world.take(1, &limits).await.admitted();
+    let start_ms = next.resets_at_ms().expect("an instant") - LENGTH_MS;
+    assert!(start_ms >= end_ms);
+    world.all_start_at(4, start_ms).await;
+    open.send(true).expect("somebody waits");
+    let sent = || world.proxy.seen(&world.entity).len();
+    let (before, mut quiet) = (sent(), 0);
+    while quiet < 10 {
+        let already = sent();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        quiet = if sent() == already { quiet + 1 } else { 0 };
     }
-    panic!("the other shards were never told: {:?}", world.proxy.seen(&world.entity));
+    assert!(before > 2, "nothing was sent after the answer");
+    world.all_start_at(4, start_ms).await;
 }

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Sets up what a fresh machine lacks, builds every example, holds the Worker's bundle under its
+# ceiling, and runs one list of cases against every runtime. Prints a table of cases by runtime.
+# Arguments go to `onewindow-conformance`: `--runtime NAME`, `--case PART`, `--load SECONDS`.
+. "$(dirname "$0")/../host-test/setup.sh"
+. edge-examples/node.sh
+
+cargo build --release --package onewindow-host --package onewindow-conformance
+component="$CARGO_TARGET_DIR/onewindow.wasm"
+"$CARGO_TARGET_DIR/release/onewindow" component "$component"
+(
+    cd edge-examples
+    node javascript/build.mjs "$component"
+    npm run --silent --workspace onewindow compile
+    npm test --silent --workspace onewindow
+    npm run --silent --workspace onewindow-cloudflare check
+    npm test --silent --workspace onewindow-cloudflare
+)
+exec "$CARGO_TARGET_DIR/release/onewindow-conformance" "$@"
