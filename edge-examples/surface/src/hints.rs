@@ -30,10 +30,12 @@ struct Entry {
 }
 
 impl Hints {
+    /// Remembers so many subjects; 0 remembers nothing.
     pub fn new(bound: usize) -> Self {
         Self { generation: bound.div_ceil(2), entries: Mutex::default() }
     }
 
+    /// What is remembered of a subject.
     pub fn get(&self, key: &str) -> Option<Hint> {
         self.lock().touch(key, self.generation).map(|entry| entry.hint.clone())
     }
@@ -48,6 +50,7 @@ impl Hints {
         (fresh && !entry.hint.blocked.is_empty()).then(|| entry.hint.clone())
     }
 
+    /// Remembers a hint, heard at this time.
     pub fn put(&self, hint: Hint, heard_ms: u64) {
         self.lock().put(hint.key.clone(), Entry { hint, heard_ms }, self.generation);
     }
@@ -68,6 +71,7 @@ impl Hints {
         }
     }
 
+    /// Forgets everything.
     pub fn clear(&self) {
         *self.lock() = Generations::default();
     }

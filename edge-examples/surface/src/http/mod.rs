@@ -156,6 +156,12 @@ pub fn limits_from_json(json: &str) -> Result<Vec<Limit>, Error> {
     })
 }
 
+/// The answer where there is no service at all: it is set up wrongly.
+#[must_use]
+pub fn misconfigured(reason: String) -> Response<String> {
+    Problem::misconfigured(reason).into_response()
+}
+
 fn parse<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     let body = body.map_err(|reason| Problem::malformed(format!("the body cannot be read: {reason}")))?;
     if body.len() > BODY_LIMIT_BYTES {
