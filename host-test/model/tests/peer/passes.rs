@@ -42,10 +42,12 @@ fn never_recovers(state: &LimitState) -> bool {
 
 const CONFIGURED_LENGTH: &str = "R1: the configured length counts, not the stored one";
 const OPENS: &str = "R1: what is over, or has not started, is judged after its opening";
-const CURRENT_SHARE: &str = "R4: a roll is to a share of the count that the item proves, not of the stored one";
+const CURRENT_SHARE: &str =
+    "R4: a roll is to a share of the count that the item proves, not of the stored one";
 const LIVE_STAMPS: &str = "section 2: a bypass or soft stamp counts while it is later than now";
 const OTHER_MULTIPLIER: &str = "section 8: the multiplier is 7; none, or below 1, turns the peer's ttl off";
-const PROVEN_COUNT: &str = "R4: a grant sized at more shards than the item counts proves that there are as many";
+const PROVEN_COUNT: &str =
+    "R4: a grant sized at more shards than the item counts proves that there are as many";
 const NEVER_AT_ONCE: &str = "R14: a rejection never says 0";
 
 #[test]
