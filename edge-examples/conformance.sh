@@ -4,10 +4,12 @@
 # Arguments go to `onewindow-conformance`: `--runtime NAME`, `--case PART`, `--load SECONDS`.
 . "$(dirname "$0")/../host-test/setup.sh"
 . edge-examples/node.sh
+rustup target list --installed | grep -qx wasm32-wasip2 || rustup target add wasm32-wasip2
 
+built="$CARGO_TARGET_DIR/release"
+component="$built/onewindow.wasm"
 cargo build --release --package onewindow-host --package onewindow-conformance
-component="$CARGO_TARGET_DIR/onewindow.wasm"
-"$CARGO_TARGET_DIR/release/onewindow" component "$component"
+"$built/onewindow" component "$component"
 (
     cd edge-examples
     node javascript/build.mjs "$component"
@@ -16,4 +18,9 @@ component="$CARGO_TARGET_DIR/onewindow.wasm"
     npm run --silent --workspace onewindow-cloudflare check
     npm test --silent --workspace onewindow-cloudflare
 )
-exec "$CARGO_TARGET_DIR/release/onewindow-conformance" "$@"
+(
+    cd edge-examples/wasi-http
+    cargo build --release
+    "$built/onewindow-wasi-http-serve" --core "$component" --output "$built/limiter.wasm" --compose-only
+)
+exec "$built/onewindow-conformance" "$@"

@@ -31,7 +31,7 @@ run(workerd, ["serve", "workerd.capnp", `--socket-addr=http=${address}`], {
     AWS_SECRET_ACCESS_KEY: "any",
     TABLE: "onewindow",
     NAMESPACE: "default",
-    LIMITS: JSON.stringify([{ name: "session", capacity: 100, resetAfterSeconds: 18_000 }]),
+    LIMITS: JSON.stringify([{ name: "session", capacity: 100, reset_after_seconds: 18_000 }]),
     ...process.env,
     DYNAMODB_ENDPOINT: first.replace("listening ", ""),
   },

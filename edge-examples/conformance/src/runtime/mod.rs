@@ -1,6 +1,8 @@
 //! The runtimes under test: how each is started. A new one is a file here and a line in [`all`].
 
+mod fastly;
 mod onewindow;
+mod wasi_http;
 mod workerd;
 
 use std::{
@@ -12,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use serde_json::json;
 use tokio::process::{Child, Command};
 
 /// What a server is to be started with.
@@ -51,7 +54,9 @@ pub(crate) fn all() -> Vec<Box<dyn Runtime>> {
     vec![
         Box::new(onewindow::Onewindow { native: false }),
         Box::new(onewindow::Onewindow { native: true }),
+        Box::new(wasi_http::WasiHttp),
         Box::new(workerd::Workerd),
+        Box::new(fastly::Fastly),
     ]
 }
 
@@ -123,7 +128,28 @@ fn examples() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in edge-examples")
 }
 
+/// A program that is built beside this one, or a file.
+fn beside(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    anyhow::ensure!(path.exists(), "{} is not there; edge-examples/conformance.sh makes it", path.display());
+    Ok(path)
+}
+
 /// The environment with the keys that AWS's own tools read.
 fn with_keys(command: &mut Command) -> &mut Command {
     command.env("AWS_REGION", REGION).env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", KEY)
+}
+
+/// The environment that sets up every example.
+fn with_settings<'a>(command: &'a mut Command, setup: &Setup) -> &'a mut Command {
+    let (name, capacity, seconds) = DEFAULT_LIMIT;
+    let limits = json!([{ "name": name, "capacity": capacity, "reset_after_seconds": seconds }]);
+    with_keys(command)
+        .env("DYNAMODB_ENDPOINT", &setup.endpoint)
+        .env("TABLE", &setup.table)
+        .env("NAMESPACE", NAMESPACE)
+        .env("LIMITS", limits.to_string())
+        .env("DEADLINE_MS", setup.deadline.as_millis().to_string())
+        .env("ON_UNAVAILABLE", if setup.allow { "allow" } else { "block" })
+        .env("RATELIMIT_FORM", "rt")
 }

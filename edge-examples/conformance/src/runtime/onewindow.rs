@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context;
 use tokio::process::Command;
 
-use super::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup, with_keys};
+use super::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup, beside, with_keys};
 
 /// The command, built beside this one.
 pub(super) struct Onewindow {
@@ -18,11 +17,7 @@ impl Runtime for Onewindow {
     }
 
     fn command(&self, setup: &Setup, address: SocketAddr) -> anyhow::Result<Command> {
-        let beside = std::env::current_exe()?.with_file_name("onewindow");
-        let program = beside.canonicalize().with_context(|| {
-            format!("{} is not there; it is built by `cargo build -p onewindow-host`", beside.display())
-        })?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(beside("onewindow")?);
         let (name, capacity, seconds) = DEFAULT_LIMIT;
         with_keys(&mut command)
             .args(["serve", "--listen", &address.to_string(), "--endpoint", &setup.endpoint])

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 
 use anyhow::ensure;
-use serde_json::json;
 use tokio::process::Command;
 
-use super::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup, examples, with_keys};
+use super::{Runtime, Setup, examples, with_settings};
 
 /// The binary as npm installs it, and the bundle as `npm run build` makes it.
 pub(super) struct Workerd;
@@ -22,19 +21,10 @@ impl Runtime for Workerd {
         for file in [&program, &folder.join("dist/worker.js")] {
             ensure!(file.exists(), "{} is not there; edge-examples/conformance.sh makes it", file.display());
         }
-        let (name, capacity, seconds) = DEFAULT_LIMIT;
-        let limits = json!([{ "name": name, "capacity": capacity, "resetAfterSeconds": seconds }]);
         let mut command = Command::new(program);
-        with_keys(&mut command)
+        with_settings(&mut command, setup)
             .current_dir(folder)
-            .args(["serve", "workerd.capnp", &format!("--socket-addr=http={address}")])
-            .env("DYNAMODB_ENDPOINT", &setup.endpoint)
-            .env("TABLE", &setup.table)
-            .env("NAMESPACE", NAMESPACE)
-            .env("LIMITS", limits.to_string())
-            .env("DEADLINE_MS", setup.deadline.as_millis().to_string())
-            .env("ON_UNAVAILABLE", if setup.allow { "allow" } else { "block" })
-            .env("RATELIMIT_FORM", "rt");
+            .args(["serve", "workerd.capnp", &format!("--socket-addr=http={address}")]);
         Ok(command)
     }
 }
