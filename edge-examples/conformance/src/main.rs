@@ -28,7 +28,7 @@ const PATIENT: Duration = Duration::from_secs(10);
 /// The deadline that users have.
 const DEADLINE: Duration = Duration::from_secs(1);
 /// Cases at the same time.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 4;
 const NO_NAMES: &str = "entity ids are in no log";
 
 /// One list of cases against every runtime.
