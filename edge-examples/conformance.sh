@@ -14,7 +14,7 @@ cargo build --release --package onewindow-host --package onewindow-conformance
     cd edge-examples
     node javascript/build.mjs "$component"
     npm run --silent --workspace onewindow compile
-    npm test --silent --workspace onewindow
+    ONEWINDOW="$built/onewindow" npm test --silent --workspace onewindow
     npm run --silent --workspace onewindow-cloudflare check
     npm test --silent --workspace onewindow-cloudflare
 )

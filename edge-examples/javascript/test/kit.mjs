@@ -7,8 +7,10 @@ import { fileURLToPath } from "node:url";
 
 /** Starts it on a free port; its address, and a way to end it. */
 export async function dynamodb() {
-  const cargo = ["run", "--release", "--quiet", "--package", "onewindow-host", "--", "dynamodb", "--listen", "127.0.0.1:0"];
-  const child = spawn("cargo", cargo, {
+  // The command as it is installed or built, where ONEWINDOW says; else the checkout's.
+  const cargo = ["cargo", "run", "--release", "--quiet", "--package", "onewindow-host", "--"];
+  const [program, ...before] = process.env.ONEWINDOW ? [process.env.ONEWINDOW] : cargo;
+  const child = spawn(program, [...before, "dynamodb", "--listen", "127.0.0.1:0"], {
     cwd: dirname(fileURLToPath(import.meta.url)),
     stdio: ["ignore", "pipe", "inherit"],
   });
