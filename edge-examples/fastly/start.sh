@@ -14,9 +14,7 @@ if [ -z "${MODULE:-}" ]; then
     MODULE="${CARGO_TARGET_DIR:-target}/wasm32-wasip1/release/onewindow-fastly.wasm"
 fi
 
-manifest="$(mktemp)"
-trap 'rm -f "$manifest"' EXIT
-cat >"$manifest" <<TOML
+exec viceroy serve --addr "$LISTEN" --config /dev/fd/3 "$MODULE" 3<<TOML
 manifest_version = 3
 name = "onewindow"
 language = "rust"
@@ -44,4 +42,3 @@ onewindow = [
     { key = "AWS_SESSION_TOKEN", data = '$AWS_SESSION_TOKEN' },
 ]
 TOML
-viceroy serve --addr "$LISTEN" --config "$manifest" "$MODULE"
