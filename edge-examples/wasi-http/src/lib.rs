@@ -11,7 +11,7 @@ use onewindow::Reply;
 use onewindow_surface::{
     guest::{Host, Limiter, Received},
     http::{self as surface, BODY_LIMIT_BYTES, Service},
-    settings::{self, SettingsError},
+    settings::{Settings, SettingsError},
 };
 use wstd::{
     future::FutureExt,
@@ -24,7 +24,7 @@ const REPLY_LIMIT_BYTES: usize = 16 << 20;
 
 /// Lives as long as the instance: one request in most hosts, many in some.
 static SERVICE: LazyLock<Result<Service<Limiter<core::Imported, Wasi>>, SettingsError>> =
-    LazyLock::new(|| settings::service(core::Imported, Wasi, |name| std::env::var(name).ok()));
+    LazyLock::new(|| Settings::read(|name| std::env::var(name).ok())?.guest(core::Imported, Wasi));
 
 #[wstd::http_server]
 async fn main(request: Request<Body>) -> Result<Response<Body>, Error> {

@@ -50,8 +50,11 @@ async fn answer(State(service): State<Arc<Service>>, request: Request) -> Respon
     service.answer(&parts.method, &parts.uri, body).await.map(Body::from)
 }
 
-/// As much of the body as the surface wants.
-async fn read(body: Body) -> surface::Body {
+/// As much of a body as the surface wants.
+///
+/// # Errors
+/// Where the client stopped sending it.
+pub async fn read(body: Body) -> surface::Body {
     let mut chunks = body.into_data_stream();
     let mut read = Vec::new();
     while let Some(chunk) = chunks.next().await {
