@@ -4,7 +4,11 @@
 # Arguments go to `onewindow-conformance`: `--runtime NAME`, `--case PART`, `--load SECONDS`.
 . "$(dirname "$0")/../host-test/setup.sh"
 . edge-examples/node.sh
-rustup target list --installed | grep -qx wasm32-wasip2 || rustup target add wasm32-wasip2
+for target in wasm32-wasip1 wasm32-wasip2; do
+    rustup target list --installed | grep -qx "$target" || rustup target add "$target"
+done
+# Viceroy compiles for ten minutes, once.
+have viceroy || cargo install --quiet --locked viceroy --version 0.22.0
 
 built="$CARGO_TARGET_DIR/release"
 component="$built/onewindow.wasm"
@@ -22,5 +26,10 @@ cargo build --release --package onewindow-host --package onewindow-conformance
     cd edge-examples/wasi-http
     cargo build --release
     "$built/onewindow-wasi-http-serve" --core "$component" --output "$built/limiter.wasm" --compose-only
+)
+(
+    cd edge-examples/fastly
+    cargo build --release --target wasm32-wasip1
+    cp "$CARGO_TARGET_DIR/wasm32-wasip1/release/onewindow-fastly.wasm" "$built/"
 )
 exec "$built/onewindow-conformance" "$@"

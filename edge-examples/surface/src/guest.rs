@@ -19,7 +19,7 @@ use onewindow::{
 use crate::{
     Hints, Signer, Waits,
     http::Limits,
-    resend::{ATTEMPT_TIMEOUT, Attempts, Verdict},
+    resend::{Attempts, Verdict},
     sign,
 };
 
@@ -84,7 +84,8 @@ impl Received {
 /// How a [`Limiter`] behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long a caller waits for an answer at most, resends and all.
+    /// How long a caller waits for an answer at most, resends and all; one attempt takes half of it
+    /// at most.
     pub deadline: Duration,
     /// How long the follow-ups may take, resends and all. Nobody waits for them.
     pub follow_up_deadline: Duration,
@@ -201,7 +202,7 @@ impl<C: Core, H: Host> Limiter<C, H> {
                     Err(reason) => replies[index] = Reply::Failed(reason),
                 }
             }
-            let received = self.host.exchange(requests, left.min(ATTEMPT_TIMEOUT)).await;
+            let received = self.host.exchange(requests, left.min(self.options.deadline / 2)).await;
             let left = deadline.saturating_duration_since(Instant::now());
             let mut longest = Duration::ZERO;
             open = Vec::new();

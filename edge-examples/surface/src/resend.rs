@@ -10,7 +10,7 @@ use onewindow::{Resend, wire::Classification};
 /// How long one attempt may take, whatever is left of the caller's deadline.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(500);
 /// No attempt is worth beginning with less time than this.
-const SHORTEST_ATTEMPT: Duration = Duration::from_millis(5);
+const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// How long to wait between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
