@@ -29,6 +29,8 @@ pub(crate) const TABLE: &str = "conformance";
 pub(crate) struct Servers {
     /// Straight to the table, and patient.
     pub(crate) plain: Server,
+    /// Through the proxy, and as patient.
+    pub(crate) proxied: Server,
     /// Through the proxy, with the default deadline; turns away where the table does not answer.
     pub(crate) block: Server,
     /// As `block`, and lets through.

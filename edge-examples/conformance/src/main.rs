@@ -99,7 +99,7 @@ async fn suite(args: Args) -> anyhow::Result<bool> {
     Ok(columns.iter().all(passed))
 }
 
-/// The four servers of a runtime, and the way to them.
+/// The servers of a runtime, and the way to them.
 async fn world(
     runtime: &dyn Runtime,
     folder: &Path,
@@ -114,6 +114,7 @@ async fn world(
     };
     let servers = Servers {
         plain: start("plain", database.endpoint(), TABLE, PATIENT, false).await?,
+        proxied: start("proxied", proxy.url.clone(), TABLE, PATIENT, false).await?,
         block: start("block", proxy.url.clone(), TABLE, DEADLINE, false).await?,
         allow: start("allow", proxy.url.clone(), TABLE, DEADLINE, true).await?,
         misplaced: start("misplaced", database.endpoint(), "not-there", DEADLINE, true).await?,
@@ -164,7 +165,7 @@ fn reason(panic: Box<dyn Any + Send>) -> String {
 }
 
 fn no_names(servers: &Servers) -> Verdict {
-    for server in [&servers.plain, &servers.block, &servers.allow, &servers.misplaced] {
+    for server in [&servers.plain, &servers.proxied, &servers.block, &servers.allow, &servers.misplaced] {
         if let Some(line) = server.said().lines().find(|line| line.contains(SECRET)) {
             return Err(format!("one is in this line: {line}"));
         }

@@ -73,9 +73,7 @@ impl StoreArgs {
     /// named.
     pub(crate) async fn open_to_serve(&self, attempt_timeout: Duration) -> anyhow::Result<Store> {
         let store = match (&self.endpoint, &self.data) {
-            (Some(endpoint), _) => {
-                Store::remote(ClientConfig { attempt_timeout, ..self.config(endpoint)? })
-            }
+            (Some(endpoint), _) => Store::remote(ClientConfig { attempt_timeout, ..self.config(endpoint)? }),
             (None, Some(file)) => Store::in_file(file).await,
             (None, None) => Store::in_memory().await,
         };

@@ -53,7 +53,7 @@ pub(super) async fn f9_clock(world: World) {
     };
     let tables = SystemTime::now() + AHEAD;
     world.proxy.next(&world.entity, [expired(tables)]);
-    world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
     let seen = world.proxy.seen(&world.entity);
     let form = format_description!("[year][month][day]T[hour][minute][second]Z");
     let signed = PrimitiveDateTime::parse(&seen[1].signed_for, form).expect("a date").assume_utc();
@@ -63,7 +63,7 @@ pub(super) async fn f9_clock(world: World) {
     // Once, and not again and again. The offset goes back to none with it.
     let other = world.other("for-good");
     other.proxy.always(&other.entity, expired(SystemTime::now()));
-    other.take_from(&world.servers.block, 1, &limits).await.problem(503, REDUCED_CAPACITY);
+    other.take_from(&world.servers.proxied, 1, &limits).await.problem(503, REDUCED_CAPACITY);
     assert_eq!(other.proxy.seen(&other.entity).len(), 2);
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn f11_waited_out(world: World) {
         Fault::Break,
     ]) {
         world.proxy.next(&world.entity, [fault.clone(), fault]);
-        world.take_from(&world.servers.block, 1, &limits).await.admitted();
+        world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
         assert_eq!(world.number(0, "b_session_tc").await, Some(taken * 1000), "taken once");
     }
 }
@@ -147,7 +147,7 @@ pub(super) async fn f19_cancelled(world: World) {
     {
         let world = world.other(&format!("again-{index}"));
         world.proxy.next(&world.entity, [Fault::Pass, cancelled(reasons)]);
-        let answer = world.take_from(&world.servers.block, 1, &limits).await.admitted();
+        let answer = world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
         assert_eq!(answer.available(), 8, "{reasons:?}");
         let operations: Vec<_> =
             world.proxy.seen(&world.entity).into_iter().map(|seen| seen.operation).collect();
@@ -158,7 +158,7 @@ pub(super) async fn f19_cancelled(world: World) {
     {
         let world = world.other(&format!("over-{index}"));
         world.proxy.next(&world.entity, [Fault::Pass, cancelled(reasons)]);
-        world.take_from(&world.servers.block, 1, &limits).await.problem(503, REDUCED_CAPACITY);
+        world.take_from(&world.servers.proxied, 1, &limits).await.problem(503, REDUCED_CAPACITY);
         assert_eq!(world.item(0).await, None, "{reasons:?}");
     }
 }
@@ -185,14 +185,14 @@ pub(super) async fn f22_lost_reply(world: World) {
     let first = world.take(1, &limits).await.admitted();
     // A take whose reply is lost is sent again: it may take twice, never nothing.
     world.proxy.next(&world.entity, [Fault::CutReply]);
-    world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
     let taken = world.number(0, "b_session_tc").await.expect("a number");
     assert!((2000..=3000).contains(&taken), "{taken}");
     // A release whose reply is lost: it may be recorded once, never twice.
     let before = world.number(0, "b_session_tk").await.expect("a number");
     world.proxy.next(&world.entity, [Fault::CutReply]);
     let release = json!({ "lease": first.body["lease"], "actual": { "session": 0 } });
-    let answer = world.post(&world.servers.block, "/settle", &release).await;
+    let answer = world.post(&world.servers.proxied, "/settle", &release).await;
     assert!([200, 503].contains(&answer.status), "{answer:?}");
     let after = world.number(0, "b_session_tk").await.expect("a number");
     assert!((before..=before + 1000).contains(&after), "{before} to {after}");

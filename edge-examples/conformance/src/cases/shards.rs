@@ -56,7 +56,7 @@ pub(super) async fn answers_first(world: World) {
     let (open, gate) = watch::channel(false);
     world.proxy.next(&world.entity, [Fault::Pass, Fault::Pass]);
     world.proxy.always(&world.entity, Fault::Hold(gate));
-    let opened = world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    let opened = world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
     let start_ms = opened.resets_at_ms().expect("an instant") - 3000;
     assert_eq!(world.starting_at(4, start_ms).await, 1, "nobody was told before the answer");
     open.send(true).expect("somebody waits");
@@ -72,7 +72,7 @@ pub(super) async fn f9_late(world: World) {
     let (open, gate) = watch::channel(false);
     world.proxy.next(&world.entity, [Fault::Pass, Fault::Pass]);
     world.proxy.always(&world.entity, Fault::Hold(gate));
-    let opened = world.take_from(&world.servers.block, 1, &limits).await.admitted();
+    let opened = world.take_from(&world.servers.proxied, 1, &limits).await.admitted();
     let end_ms = opened.resets_at_ms().expect("an instant");
     // The window it would tell of ends, and another host opens the next one.
     until(end_ms).await;

@@ -22,9 +22,11 @@ impl Runtime for Workerd {
             ensure!(file.exists(), "{} is not there; edge-examples/conformance.sh makes it", file.display());
         }
         let mut command = Command::new(program);
-        with_settings(&mut command, setup)
-            .current_dir(folder)
-            .args(["serve", "workerd.capnp", &format!("--socket-addr=http={address}")]);
+        with_settings(&mut command, setup).current_dir(folder).args([
+            "serve",
+            "workerd.capnp",
+            &format!("--socket-addr=http={address}"),
+        ]);
         Ok(command)
     }
 }
