@@ -133,7 +133,7 @@ async fn world(
 /// time, alone: a machine that is busy elsewhere lets deadlines and short windows pass. The table
 /// of results tells which.
 async fn run(world: &World, runtime: &str, cases: &[Case]) -> Vec<Verdict> {
-    let first = |(index, case)| one(world.other(&index.to_string()), runtime, case);
+    let first = |(index, case): (usize, Case)| one(world.other(&index.to_string()), runtime, case);
     let first: Vec<_> =
         stream::iter(cases.iter().copied().enumerate()).map(first).buffered(AT_ONCE).collect().await;
     let mut verdicts = Vec::new();

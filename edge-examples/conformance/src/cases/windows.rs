@@ -178,7 +178,7 @@ pub(super) async fn f3_questions(world: World) {
 }
 
 pub(super) async fn f6_remembered(world: World) {
-    let limits = session(1, 3);
+    let limits = session(1, 6);
     let end_ms = world.take(1, &limits).await.admitted().resets_at_ms().expect("an instant");
     for _ in 0..20 {
         world.take(1, &limits).await.rejected();
