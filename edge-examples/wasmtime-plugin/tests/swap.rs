@@ -9,7 +9,7 @@ use std::{
 };
 
 use axum::{Router, routing::get};
-use onewindow_host::{Client, Embedded, Limit, engine::component::BINARY, engine::ComponentOptions, table};
+use onewindow_host::{Client, Embedded, Limit, engine::ComponentOptions, engine::component::BINARY, table};
 use onewindow_surface::settings::Settings;
 use onewindow_wasmtime_plugin::{METER, Proxy};
 use serde_json::json;
@@ -127,7 +127,8 @@ async fn a_plugin_that_burns_too_much_is_stopped() {
 async fn the_surface_is_served_beside_the_proxy() {
     let world = world(METER).await;
     let ask = json!({ "entity": "user-1", "resource": "proxy", "consume": { "session": 2 } });
-    let acquired = world.http.post(format!("{}/acquire", world.url)).body(ask.to_string()).send().await.unwrap();
+    let acquired =
+        world.http.post(format!("{}/acquire", world.url)).body(ask.to_string()).send().await.unwrap();
     assert_eq!(acquired.status(), 200);
     assert_eq!(world.hello().await.headers()["ratelimit"].to_str().unwrap().split(';').nth(1), Some("r=57"));
 }
