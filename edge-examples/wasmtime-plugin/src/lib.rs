@@ -27,7 +27,7 @@ const BODY_LIMIT_BYTES: usize = 1 << 20;
 
 /// What a plugin may use.
 pub const METER: ComponentOptions =
-    ComponentOptions { instances: 256, memory_limit_bytes: 4 << 20, step_fuel: 100_000_000, cache: false };
+    ComponentOptions { instances: 256, memory_limit_bytes: 4 << 20, step_fuel: 100_000_000, cache: true };
 
 /// The proxy.
 #[derive(Debug)]
