@@ -82,7 +82,9 @@ impl Host for Backend {
     async fn exchange(&self, requests: Vec<http::Request<String>>, timeout: Duration) -> Vec<Received> {
         let end = Instant::now() + timeout;
         let begun: Vec<_> = requests.into_iter().map(begin).collect();
-        begun.into_iter().map(|pending| pending.and_then(|pending| finish(pending, end)))
+        begun
+            .into_iter()
+            .map(|pending| pending.and_then(|pending| finish(pending, end)))
             .map(|received| received.unwrap_or_else(Received::failed))
             .collect()
     }
@@ -110,5 +112,8 @@ fn finish(mut pending: PendingRequest, end: Instant) -> Result<Received, String>
     let (parts, body) = http::Response::<Body>::from(response).into_parts();
     let body = read(body, REPLY_LIMIT_BYTES)?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Received { reply: Reply::Http { status: parts.status.as_u16(), body }, date: parts.headers.get("date").cloned() })
+    Ok(Received {
+        reply: Reply::Http { status: parts.status.as_u16(), body },
+        date: parts.headers.get("date").cloned(),
+    })
 }

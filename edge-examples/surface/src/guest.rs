@@ -319,3 +319,88 @@ impl Machine<(PreviewOutcome, Hint)> for Preview {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::Credentials;
+
+    /// Answers with these, one after another, and then not at all; keeps what was sent.
+    #[derive(Default)]
+    struct Script {
+        answers: Mutex<VecDeque<Received>>,
+        sent: Mutex<Vec<Request<String>>>,
+    }
+
+    impl Host for Script {
+        async fn exchange(&self, requests: Vec<Request<String>>, _: Duration) -> Vec<Received> {
+            let mut answers = self.answers.lock().unwrap();
+            let next = |_: &_| answers.pop_front().unwrap_or_else(|| Received::failed("nobody is there"));
+            let received = requests.iter().map(next).collect();
+            self.sent.lock().unwrap().extend(requests);
+            received
+        }
+
+        async fn pause(&self, _: Duration) {}
+    }
+
+    fn refusal(kind: &str, message: &str, date: &'static str) -> Received {
+        let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{kind}","message":"{message}"}}"#);
+        Received { reply: Reply::Http { status: 400, body }, date: Some(HeaderValue::from_static(date)) }
+    }
+
+    fn limiter(answers: Vec<Received>, options: Options) -> Limiter<Native, Script> {
+        let signer = Signer::new("http://127.0.0.1:8000", "r", Credentials::unchecked()).unwrap();
+        let host = Script { answers: Mutex::new(answers.into()), ..Script::default() };
+        Limiter::new(Native, host, signer, options)
+    }
+
+    fn acquire(limiter: &Limiter<Native, Script>) -> (Decision, bool) {
+        let request = AcquireRequest {
+            subject: Subject::new("t", "ns", "e", "r"),
+            consume: vec![Amount::new("session", 1)],
+            limits: vec![Limit::session("session", 3, 60)],
+            ..AcquireRequest::default()
+        };
+        Limits::acquire(limiter, request).now_or_never().unwrap()
+    }
+
+    #[test]
+    fn a_signature_of_the_wrong_time_is_made_anew_by_the_tables_clock_once() {
+        let expired = || {
+            refusal("InvalidSignatureException", "Signature expired: now", "Sun, 30 Aug 2015 12:36:00 GMT")
+        };
+        let limiter = limiter(vec![expired(), expired()], Options::default());
+        let (decision, degraded) = acquire(&limiter);
+        assert!(matches!(decision.outcome, Outcome::Unavailable(_)) && !degraded, "{:?}", decision.outcome);
+        let sent = limiter.host.sent.lock().unwrap();
+        let dates: Vec<_> = sent.iter().map(|sent| sent.headers()["x-amz-date"].to_str().unwrap()).collect();
+        assert_eq!(dates.len(), 2);
+        assert!(!dates[0].starts_with("20150830T1236") && dates[1].starts_with("20150830T1236"), "{dates:?}");
+    }
+
+    #[test]
+    fn what_is_not_answered_is_sent_again_until_the_deadline() {
+        let options = Options { deadline: Duration::from_millis(30), ..Options::default() };
+        for allow_unavailable in [false, true] {
+            let limiter = limiter(Vec::new(), Options { allow_unavailable, ..options.clone() });
+            let (decision, degraded) = acquire(&limiter);
+            assert!(matches!(decision.outcome, Outcome::Unavailable(_)), "{:?}", decision.outcome);
+            assert_eq!(degraded, allow_unavailable);
+            assert!(limiter.host.sent.lock().unwrap().len() > 1);
+        }
+    }
+
+    #[test]
+    fn a_wrong_set_up_is_never_let_through() {
+        let denied = refusal("AccessDeniedException", "no", "Sun, 30 Aug 2015 12:36:00 GMT");
+        let limiter = limiter(vec![denied], Options { allow_unavailable: true, ..Options::default() });
+        let (decision, degraded) = acquire(&limiter);
+        assert!(matches!(decision.outcome, Outcome::Misconfigured(_)) && !degraded);
+        assert_eq!(limiter.host.sent.lock().unwrap().len(), 1);
+    }
+}

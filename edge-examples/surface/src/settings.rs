@@ -92,7 +92,8 @@ impl Settings {
             credentials: Credentials::from_lookup(&lookup)?,
             table: or("TABLE", "onewindow"),
             namespace: or("NAMESPACE", "default"),
-            limits: limits_from_json(&limits).map_err(|error| bad("LIMITS", limits.clone(), error.message))?,
+            limits: limits_from_json(&limits)
+                .map_err(|error| bad("LIMITS", limits.clone(), error.message))?,
             deadline: match deadline.parse() {
                 Ok(ms) => Duration::from_millis(ms),
                 Err(_) => return Err(bad("DEADLINE_MS", deadline, "milliseconds".into())),
@@ -130,7 +131,8 @@ mod tests {
 
     fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         Settings::read(|name| {
-            let keys = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_REGION", "r")];
+            let keys =
+                [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_REGION", "r")];
             let set = variables.iter().chain(&keys).find(|(other, _)| *other == name);
             set.map(|(_, value)| (*value).to_owned())
         })

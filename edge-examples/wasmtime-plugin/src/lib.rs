@@ -27,7 +27,7 @@ const BODY_LIMIT_BYTES: usize = 1 << 20;
 
 /// What a plugin may use.
 pub const METER: ComponentOptions =
-    ComponentOptions { instances: 256, memory_limit_bytes: 4 << 20, step_fuel: 100_000_000, cache: false };
+    ComponentOptions { instances: 256, memory_limit_bytes: 4 << 20, step_fuel: 100_000_000, cache: true };
 
 /// The proxy.
 #[derive(Debug)]
@@ -128,9 +128,8 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let consume: serde_json::Map<_, _> =
         proxy.settings.limits.iter().map(|limit| (limit.name.clone(), json!(1))).collect();
     let ask = json!({ "entity": entity, "resource": "proxy", "consume": consume });
-    let asked = service
-        .answer(&Method::POST, &Uri::from_static("/acquire"), Ok(ask.to_string().into_bytes()))
-        .await;
+    let asked =
+        service.answer(&Method::POST, &Uri::from_static("/acquire"), Ok(ask.to_string().into_bytes())).await;
     if asked.status() != StatusCode::OK {
         return asked.map(Body::from);
     }

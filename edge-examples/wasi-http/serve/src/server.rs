@@ -9,7 +9,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     component::{Component, Linker, ResourceTable},
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -38,6 +38,8 @@ pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> anyhow::Resu
     pooling.max_memory_size(MEMORY_LIMIT_BYTES);
     let mut config = Config::new();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling));
+    // Compiled once, loaded from then on; where it cannot be kept, it is compiled each time.
+    config.cache(Cache::new(CacheConfig::new()).ok());
     let engine = Engine::new(&config)?;
     let component = Component::from_binary(&engine, component)?;
     let mut linker = Linker::new(&engine);
