@@ -17,7 +17,7 @@ process.on("exit", () => children.forEach((child) => child.kill()));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(0));
 
 // Its first line says where it is: `listening http://127.0.0.1:PORT`.
-const cargo = ["run", "--quiet", "--package", "onewindow-host", "--", "dynamodb", "--listen", "127.0.0.1:0"];
+const cargo = ["run", "--release", "--quiet", "--package", "onewindow-host", "--", "dynamodb", "--listen", "127.0.0.1:0"];
 const database = run("cargo", cargo, { stdio: ["ignore", "pipe", "inherit"] });
 const first = await new Promise((resolve) => createInterface(database.stdout).once("line", resolve));
 
@@ -31,7 +31,7 @@ run(workerd, ["serve", "workerd.capnp", `--socket-addr=http=${address}`], {
     AWS_SECRET_ACCESS_KEY: "any",
     TABLE: "onewindow",
     NAMESPACE: "default",
-    LIMITS: JSON.stringify([{ name: "session", capacity: 100, resetAfterSeconds: 18_000 }]),
+    LIMITS: JSON.stringify([{ name: "session", capacity: 100, reset_after_seconds: 18_000 }]),
     ...process.env,
     DYNAMODB_ENDPOINT: first.replace("listening ", ""),
   },

@@ -15,9 +15,9 @@ const worker :Workerd.Worker = (
   compatibilityDate = "2026-01-01",
   modules = [
     (name = "worker.js", esModule = embed "dist/worker.js"),
-    (name = "onewindow/core/core.core.wasm", wasm = embed "dist/core.core.wasm"),
-    (name = "onewindow/core/core.core2.wasm", wasm = embed "dist/core.core2.wasm"),
-    (name = "onewindow/core/core.core3.wasm", wasm = embed "dist/core.core3.wasm"),
+    (name = "core.core.wasm", wasm = embed "dist/core.core.wasm"),
+    (name = "core.core2.wasm", wasm = embed "dist/core.core2.wasm"),
+    (name = "core.core3.wasm", wasm = embed "dist/core.core3.wasm"),
   ],
   bindings = [
     (name = "AWS_REGION", fromEnvironment = "AWS_REGION"),

@@ -17,7 +17,7 @@ async function fromCheckout() {
   const scratch = await mkdtemp(join(tmpdir(), "onewindow-"));
   try {
     const file = join(scratch, "onewindow.wasm");
-    const cargo = ["run", "--quiet", "--package", "onewindow-host", "--", "component", file];
+    const cargo = ["run", "--release", "--quiet", "--package", "onewindow-host", "--", "component", file];
     execFileSync("cargo", cargo, { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
     return await readFile(file);
   } finally {

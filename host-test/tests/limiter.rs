@@ -32,7 +32,7 @@ fn request(entity: &str, capacity: u64, tokens: u64) -> AcquireRequest {
 
 fn interposed(database: &Embedded, fates: &Arc<Fates>, options: LimiterOptions) -> Limiter {
     let mut config = database.client_config();
-    config.first_backoff = Duration::from_millis(1);
+    config.waits.first = Duration::from_millis(1);
     config.interpose = Some(Arc::clone(fates) as _);
     Limiter::new(Engine::native(), Client::new(config).unwrap(), options)
 }

@@ -1,8 +1,8 @@
 // A Worker that enforces session quotas: the HTTP surface, on a table in DynamoDB.
 
-import { Core, Hints, Limiter, type LimitInput } from "onewindow";
+import { Core, Hints, Limiter } from "onewindow";
 import { awsSigner } from "onewindow/aws";
-import { handle, type FieldForm, type Service } from "onewindow/http";
+import { handle, limitsFromJson, type FieldForm, type Service } from "onewindow/http";
 import main from "onewindow/core/core.core.wasm";
 import shim from "onewindow/core/core.core2.wasm";
 import fixups from "onewindow/core/core.core3.wasm";
@@ -18,7 +18,7 @@ interface Env {
   TABLE: string;
   /** The namespace id that every key starts with. */
   NAMESPACE: string;
-  /** The limits of requests that bring none, JSON: `[{ "name", "capacity", "resetAfterSeconds" }]`. */
+  /** The limits of requests that bring none, JSON: `[{ "name", "capacity", "reset_after_seconds" }]`. */
   LIMITS?: string;
   DEADLINE_MS?: string;
   ON_UNAVAILABLE?: "allow" | "block";
@@ -56,6 +56,6 @@ function serviceOf(env: Env): Service {
       console.log(JSON.stringify({ ...seen, resetsAtMs: resetsAtMs?.toString() }));
     },
   });
-  const limits: LimitInput[] = JSON.parse(env.LIMITS ?? "[]");
+  const limits = limitsFromJson(env.LIMITS ?? "[]");
   return { limiter, table: env.TABLE, namespace: env.NAMESPACE, limits, fieldForm: env.RATELIMIT_FORM ?? "rt" };
 }

@@ -1,6 +1,7 @@
 // The core: an instance of the component, replaced where it failed.
 
 import { instantiate, type Root } from "../core/core.js";
+import type { Error as ContractError, ErrorCode } from "../core/interfaces/onewindow-quota-types.js";
 
 export type * from "../core/interfaces/onewindow-quota-types.js";
 export type { Settlement } from "../core/interfaces/onewindow-quota-settle.js";
@@ -11,13 +12,28 @@ export type {
   ShardView,
   WindowState,
 } from "../core/interfaces/onewindow-quota-preview.js";
-export type { Classification } from "../core/interfaces/onewindow-quota-wire.js";
+export type { Grant, LimitPass, Pass, Sibling } from "../core/interfaces/onewindow-quota-window.js";
+export type { Classification, LimitState, ShardState } from "../core/interfaces/onewindow-quota-wire.js";
 
 /** The component's exports: its whole contract, the pure functions too. */
 export type Exports = Root;
 
-/** The compiled modules of the component, by file name: `core.core.wasm` and its helpers. */
-export type Modules = Readonly<Record<string, WebAssembly.Module>>;
+/** The files of the component's modules: itself, and two of a few bytes that tie it to the glue. */
+export const MODULES = ["core.core.wasm", "core.core2.wasm", "core.core3.wasm"] as const;
+
+/** Those modules, compiled. */
+export type Modules = Readonly<Record<(typeof MODULES)[number], WebAssembly.Module>>;
+
+/** A pure function's refusal, in the contract's words: what was asked, or the item, is at fault. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly code: ErrorCode;
+
+  constructor({ code, message }: ContractError) {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** The core failed: a fault of ours, or memory ran out. Nothing more is known. */
 export class CoreFault extends Error {
@@ -38,12 +54,17 @@ export class Core {
     this.#modules = modules;
   }
 
-  /** Calls the component. Throws a `CoreFault` where it failed. */
+  /**
+   * Calls the component, the pure functions too. Throws a `Refusal` where that is its answer, and a
+   * `CoreFault` where it failed.
+   */
   call<T>(use: (exports: Exports) => T): T {
     const exports = (this.#exports ??= this.#instantiate());
     try {
       return use(exports);
     } catch (error) {
+      // The glue throws what the contract calls an error.
+      if (error instanceof Error && "payload" in error) throw new Refusal(error.payload as ContractError);
       this.#exports = undefined;
       throw new CoreFault(`the core failed: ${error instanceof Error ? error.message : error}`);
     }
@@ -66,7 +87,7 @@ export class Core {
 
   #instantiate(): Exports {
     return instantiate((name) => {
-      const module = this.#modules[name];
+      const module = (this.#modules as Record<string, WebAssembly.Module | undefined>)[name];
       if (!module) throw new TypeError(`the module ${name} is missing, expected it compiled`);
       return module;
     }, {});

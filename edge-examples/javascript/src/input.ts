@@ -42,6 +42,7 @@ export function subject({ table, namespace, entity, resource }: Subject): Subjec
   };
 }
 
+/** Tokens by limit, as the contract has them. */
 export function amounts(consume: Readonly<Record<string, Whole>>): Amount[] {
   return Object.entries(consume).map(([limit, tokens]) => ({
     limit,
@@ -49,6 +50,7 @@ export function amounts(consume: Readonly<Record<string, Whole>>): Amount[] {
   }));
 }
 
+/** Configured limits, as the contract has them. */
 export function limits(inputs: readonly LimitInput[] = []): Limit[] {
   return inputs.map((input) => {
     const name = text(input.name, "a limit's name");

@@ -8,7 +8,7 @@ import { Table, type Cost, type TableOptions } from "./table.js";
 
 export interface LimiterOptions extends TableOptions {
   core: Core;
-  /** How long a caller waits at most, resends and all, ms; default 1000. */
+  /** How long a caller waits at most, resends and all, ms; default 1000. One attempt takes half of it. */
   deadlineMs?: number;
   /** How long a follow-up may take, ms; default 10000. Nobody waits for it. */
   followUpDeadlineMs?: number;
@@ -69,7 +69,7 @@ export class Limiter {
       hints: options.hints ?? new Hints(),
     };
     this.#observe = options.observe;
-    this.#table = new Table(options.core, options);
+    this.#table = new Table(options.core, { attemptTimeoutMs: this.options.deadlineMs / 2, ...options });
   }
 
   /** Takes tokens, all or nothing. Every failure is an outcome. */

@@ -40,7 +40,7 @@ export interface Cost {
 }
 
 /** No attempt is worth beginning with less time than this, ms. */
-const SHORTEST_ATTEMPT_MS = 5;
+const SHORTEST_ATTEMPT_MS = 50;
 
 export class Table {
   readonly #core: Core;

@@ -25,7 +25,7 @@ impl Args {
         };
         let answer = question.limiter.acquire(request).await;
         if json {
-            print::line(&Document::of_answer(&self.consume, &answer).to_json());
+            print::line(&Document::of_decision(&self.consume, &answer.decision, answer.degraded).to_json());
         } else {
             print::answer(&question.subject, &answer, question.limiter.options().clock.now_ms());
         }

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// What to do with a request that the table does not answer in time.
     #[arg(long, value_enum, default_value_t = Policy::Block)]
     on_unavailable: Policy,
-    /// How long a request waits for the table at most, milliseconds.
+    /// How long a request waits for the table at most, milliseconds; for one attempt, half of it.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     deadline_ms: u64,
     /// How long a rejection is repeated without asking the table, at most, seconds; 0 asks always.
@@ -65,9 +65,10 @@ enum Form {
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
         let engine = self.engine.engine()?;
-        let store = self.store.open_to_serve().await?;
+        let deadline = Duration::from_millis(self.deadline_ms);
+        let store = self.store.open_to_serve(deadline / 2).await?;
         let options = LimiterOptions {
-            deadline: Duration::from_millis(self.deadline_ms),
+            deadline,
             repeat_rejections_for: Duration::from_secs(self.repeat_rejections_seconds),
             on_unavailable: match self.on_unavailable {
                 Policy::Allow => OnUnavailable::Allow,

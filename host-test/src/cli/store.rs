@@ -69,10 +69,11 @@ impl StoreArgs {
         self.ready(self.connect().await?).await
     }
 
-    /// For a server: the table, in memory where none is named.
-    pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Store> {
+    /// For a server, one attempt of which takes so long at most: the table, in memory where none is
+    /// named.
+    pub(crate) async fn open_to_serve(&self, attempt_timeout: Duration) -> anyhow::Result<Store> {
         let store = match (&self.endpoint, &self.data) {
-            (Some(endpoint), _) => Store::remote(self.config(endpoint)?),
+            (Some(endpoint), _) => Store::remote(ClientConfig { attempt_timeout, ..self.config(endpoint)? }),
             (None, Some(file)) => Store::in_file(file).await,
             (None, None) => Store::in_memory().await,
         };

@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{Credentials, Interpose};
+use onewindow_surface::{Credentials, SignerError, Waits, resend::ATTEMPT_TIMEOUT};
+
+use super::Interpose;
 
 /// How a [`Client`](super::Client) is set up. [`ClientConfig::new`] holds sensible times for a
 /// table in the same region.
@@ -18,11 +20,8 @@ pub struct ClientConfig {
     pub connect_timeout: Duration,
     /// How long one attempt may take, whatever is left of the caller's deadline.
     pub attempt_timeout: Duration,
-    /// The first wait before a resend is drawn from zero to this; the next from zero to twice
-    /// of it, and so on.
-    pub first_backoff: Duration,
-    /// No wait before a resend is longer.
-    pub longest_backoff: Duration,
+    /// The waits before a resend.
+    pub waits: Waits,
     /// The longest reply that is read, bytes; what is beyond is cut off, and what is cut off does
     /// not count as an answer of the table.
     pub reply_limit_bytes: usize,
@@ -39,9 +38,8 @@ impl ClientConfig {
             region: region.into(),
             credentials,
             connect_timeout: Duration::from_millis(500),
-            attempt_timeout: Duration::from_millis(500),
-            first_backoff: Duration::from_millis(25),
-            longest_backoff: Duration::from_millis(400),
+            attempt_timeout: ATTEMPT_TIMEOUT,
+            waits: Waits::default(),
             // What a batch read of the table's may be at most.
             reply_limit_bytes: 16 << 20,
             interpose: None,
@@ -62,8 +60,7 @@ impl fmt::Debug for ClientConfig {
             .field("region", &self.region)
             .field("connect_timeout", &self.connect_timeout)
             .field("attempt_timeout", &self.attempt_timeout)
-            .field("first_backoff", &self.first_backoff)
-            .field("longest_backoff", &self.longest_backoff)
+            .field("waits", &self.waits)
             .field("reply_limit_bytes", &self.reply_limit_bytes)
             .field("interpose", &self.interpose.is_some())
             .finish_non_exhaustive()
@@ -74,20 +71,9 @@ impl fmt::Debug for ClientConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The endpoint is not a URL that requests can be sent to.
-    #[error("endpoint {read:?}: {reason}; expected http://HOST:PORT or https://HOST")]
-    Endpoint {
-        /// What was read.
-        read: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Something that goes into a header may not.
-    #[error("the {what} is empty or holds spaces, control or non-ASCII characters")]
-    Text {
-        /// What it is.
-        what: &'static str,
-    },
+    /// Nothing can be signed for this endpoint, region or key.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
     /// The TLS or HTTP backend could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Http(#[from] reqwest::Error),

@@ -5,26 +5,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue};
+use http::header::DATE;
 use onewindow::{Call, Reply};
+use onewindow_surface::sign::{self, Signer, SignerError};
 use reqwest::{Client, Method, Request, Response, Url, redirect, retry};
 
-use super::{
-    ClientConfig, ConfigError,
-    sign::{self, Signer},
-};
-
-const AMZ_JSON: &str = "application/x-amz-json-1.0";
-const AMZ_TARGET: HeaderName = HeaderName::from_static("x-amz-target");
-
-/// The API that an operation belongs to.
-fn api(operation: &str) -> &'static str {
-    match operation {
-        "ListStreams" | "DescribeStream" | "GetShardIterator" | "GetRecords" => "DynamoDBStreams",
-        _ => "DynamoDB",
-    }
-}
+use super::{ClientConfig, ConfigError};
 
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -44,16 +30,7 @@ pub(super) struct Received {
 impl Exchange {
     pub(super) fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
         let url = endpoint(&config.endpoint)?;
-        let credentials = config.credentials.inner();
-        for (what, text) in [
-            ("region", Some(config.region.as_str())),
-            ("access key id", Some(credentials.access_key_id())),
-            ("session token", credentials.session_token()),
-        ] {
-            if text.is_some_and(|text| text.is_empty() || !is_header_text(text)) {
-                return Err(ConfigError::Text { what });
-            }
-        }
+        let signer = Signer::new(url.as_str(), &config.region, config.credentials.clone())?;
         let mut builder = Client::builder()
             .connect_timeout(config.connect_timeout)
             .http1_only()
@@ -64,12 +41,7 @@ impl Exchange {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        Ok(Self {
-            http: builder.build()?,
-            signer: Signer::new(url.as_str(), &config.region, config.credentials.clone()),
-            url,
-            reply_limit_bytes: config.reply_limit_bytes,
-        })
+        Ok(Self { http: builder.build()?, signer, url, reply_limit_bytes: config.reply_limit_bytes })
     }
 
     /// Whatever happens is a reply.
@@ -97,18 +69,10 @@ impl Exchange {
     }
 
     fn request(&self, call: &Call) -> Result<Request, String> {
-        let target = format!("{}_20120810.{}", api(call.operation), call.operation);
-        let own = [(CONTENT_TYPE, AMZ_JSON), (AMZ_TARGET, target.as_str())];
-        let signable = own.each_ref().map(|(name, value)| (name.as_str(), *value));
-        let signature = self.signer.sign(&signable, call.body.as_bytes(), SystemTime::now())?;
+        let (parts, body) = self.signer.request(call, SystemTime::now())?.into_parts();
         let mut request = Request::new(Method::POST, self.url.clone());
-        for (name, value) in own.iter() {
-            request.headers_mut().insert(name, header_value(value)?);
-        }
-        for (name, value) in signature {
-            request.headers_mut().insert(HeaderName::from_static(name), header_value(&value)?);
-        }
-        *request.body_mut() = Some(Bytes::copy_from_slice(call.body.as_bytes()).into());
+        *request.headers_mut() = parts.headers;
+        *request.body_mut() = Some(body.into());
         Ok(request)
     }
 
@@ -129,24 +93,10 @@ impl Exchange {
     }
 }
 
+/// The endpoint in its normal form.
 fn endpoint(read: &str) -> Result<Url, ConfigError> {
-    let bad = |reason: String| ConfigError::Endpoint { read: read.to_owned(), reason };
-    let url = Url::parse(read).map_err(|error| bad(error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(bad(format!("scheme {:?} is none that can be sent to", url.scheme())));
-    }
-    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-        return Err(bad("it has more than a host and a port".into()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad("credentials do not belong into it".into()));
-    }
-    Ok(url)
-}
-
-/// Whether every character may stand in a header.
-fn is_header_text(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic())
+    let bad = |reason: String| SignerError::Endpoint { read: read.to_owned(), reason };
+    Ok(Url::parse(read).map_err(|error| bad(error.to_string()))?)
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -157,10 +107,6 @@ fn is_loopback(url: &Url) -> bool {
                 .parse::<std::net::IpAddr>()
                 .is_ok_and(|address| address.is_loopback())
     })
-}
-
-fn header_value(text: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(text).map_err(|_| format!("{text:?} cannot stand in a header"))
 }
 
 /// What happened, in a few words: reqwest's own sentence hides it behind the URL.
@@ -182,17 +128,6 @@ fn reason(error: &reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_endpoint_is_a_host_and_a_port() {
-        assert!(endpoint("http://127.0.0.1:8000").is_ok());
-        assert!(endpoint("https://dynamodb.eu-west-1.amazonaws.com/").is_ok());
-        for bad in ["", "127.0.0.1:8000", "ftp://a.example", "http://a.example/path", "http://u:p@a.example"]
-        {
-            let error = endpoint(bad).unwrap_err().to_string();
-            assert!(error.contains("expected http://HOST:PORT"), "{bad}: {error}");
-        }
-    }
 
     #[test]
     fn proxies_are_for_the_world_outside() {

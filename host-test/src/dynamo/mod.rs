@@ -3,31 +3,25 @@
 //! It knows nothing of limits. Whether a reply is worth another try is decided by
 //! [`onewindow::wire::classify`] alone; no error body is read here.
 
-mod backoff;
 mod config;
 mod cost;
-mod credentials;
 mod exchange;
 mod interpose;
-mod sign;
 mod stats;
 
 pub use config::{ClientConfig, ConfigError};
 pub use cost::Cost;
-pub use credentials::{Credentials, CredentialsError};
 pub use interpose::{Before, Interpose};
+pub use onewindow_surface::{Credentials, CredentialsError};
 pub use stats::{OperationStats, Stats};
 
 use std::sync::Arc;
 
 use futures::future::join_all;
-use onewindow::{
-    Call, Reply, Resend,
-    wire::{Classification, classify},
-};
+use onewindow::{Call, Reply, wire::classify};
+use onewindow_surface::resend::{Attempts, Verdict};
 use tokio::time::{Instant, sleep};
 
-use backoff::Backoff;
 use exchange::{Exchange, Received};
 use stats::Counters;
 
@@ -82,28 +76,23 @@ impl Client {
 
     /// One call, with as many resends as it may have; and how often it was sent.
     async fn call(&self, call: &Call, deadline: Instant) -> (Reply, u32) {
-        let mut backoff = Backoff::new(&self.inner.config);
-        let mut skew_corrected = false;
+        let mut attempts = Attempts::new(self.inner.config.waits);
         let mut sent = 0;
         loop {
             let Received { reply, offset_ms } = self.send(call, deadline, &mut sent).await;
-            match classify(&reply) {
-                Classification::Data | Classification::Unavailable(_) | Classification::Misconfigured(_) => {
-                    return (reply, sent);
-                }
-                Classification::Lost(_) if call.resend == Resend::Never => return (reply, sent),
-                Classification::ClockSkew => {
-                    let Some(offset_ms) = offset_ms.filter(|_| !skew_corrected) else { return (reply, sent) };
+            let classified = classify(&reply);
+            let left = deadline.saturating_duration_since(Instant::now());
+            match attempts.judge(&classified, call.resend, offset_ms, left) {
+                Verdict::Keep => return (reply, sent),
+                Verdict::ByTheTablesClock(offset_ms) => {
                     tracing::warn!(
                         offset_ms,
                         "the table's clock is not ours; signing by its own from now on"
                     );
                     self.inner.exchange.adopt_offset(offset_ms);
-                    skew_corrected = true;
                 }
-                Classification::Retry(reason) | Classification::Lost(reason) => {
-                    let Some(wait) = backoff.next(deadline) else { return (reply, sent) };
-                    tracing::debug!(operation = call.operation, %reason, ?wait, "sending again");
+                Verdict::After(wait) => {
+                    tracing::debug!(operation = call.operation, reply = ?classified, ?wait, "sending again");
                     sleep(wait).await;
                     if Instant::now() >= deadline {
                         // Overslept: what was answered says more than that the time ran out.

@@ -1,74 +1,69 @@
-//! The HTTP surface: JSON in, JSON or a problem document (RFC 9457) out.
-//!
-//! | route | what it does |
-//! | --- | --- |
-//! | `POST /acquire` | takes tokens: 200, or 429 with the reset instant |
-//! | `POST /settle` | corrects a lease to what was really used |
-//! | `GET /preview`, `POST /preview` | what is left, shard by shard; nothing is written |
-//! | `GET /healthz` | 200 as long as the process answers; the table is not asked |
+//! The HTTP surface ([`onewindow_surface::http`]), carried by axum.
 
-mod document;
-mod fields;
-mod handlers;
-mod input;
-mod number;
-mod problem;
-
-pub use document::Document;
-pub use fields::FieldForm;
+pub use onewindow_surface::http::{Document, FieldForm};
 
 use std::{future::Future, io, sync::Arc};
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
-    routing::{get, post},
+    body::Body,
+    extract::{Request, State},
+    response::Response,
 };
-use onewindow::{Limit, Subject};
+use futures::StreamExt;
+use onewindow::{AcquireRequest, Amount, Decision, Limit, PreviewOutcome, Settlement, Subject};
+use onewindow_surface::http::{self as surface, BODY_LIMIT_BYTES, Limits};
 use tokio::net::TcpListener;
 
 use crate::limiter::Limiter;
 
-/// The longest request body that is read, bytes.
-const BODY_LIMIT_BYTES: usize = 64 << 10;
-
 /// What the HTTP surface serves.
-#[derive(Clone, Debug)]
-pub struct Service {
-    /// Enforces the limits.
-    pub limiter: Limiter,
-    /// The table.
-    pub table: String,
-    /// The namespace id of every key.
-    pub namespace: String,
-    /// The limits of a request that brings none.
-    pub limits: Vec<Limit>,
-    /// How the `RateLimit` field is written.
-    pub field_form: FieldForm,
-}
+pub type Service = surface::Service<Limiter>;
 
-impl Service {
-    fn subject(&self, entity: &str, resource: &str) -> Subject {
-        Subject::new(&self.table, &self.namespace, entity, resource)
+impl Limits for Limiter {
+    async fn acquire(&self, request: AcquireRequest) -> (Decision, bool) {
+        let answer = Self::acquire(self, request).await;
+        (answer.decision, answer.degraded)
     }
 
-    /// A request's own limits win.
-    fn limits_or(&self, own: Option<Vec<Limit>>) -> Vec<Limit> {
-        own.unwrap_or_else(|| self.limits.clone())
+    async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settlement {
+        Self::settle(self, table, lease, actual).await.settlement
+    }
+
+    async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> PreviewOutcome {
+        Self::preview(self, subject, limits).await.outcome
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.options().clock.now_ms()
     }
 }
 
 /// The routes.
 pub fn router(service: Service) -> Router {
-    Router::new()
-        .route("/acquire", post(handlers::acquire))
-        .route("/settle", post(handlers::settle))
-        .route("/preview", get(handlers::preview_query).post(handlers::preview_body))
-        .route("/healthz", get(handlers::healthz))
-        .fallback(handlers::no_such_route)
-        .method_not_allowed_fallback(handlers::no_such_method)
-        .layer(DefaultBodyLimit::max(BODY_LIMIT_BYTES))
-        .with_state(Arc::new(service))
+    Router::new().fallback(answer).with_state(Arc::new(service))
+}
+
+async fn answer(State(service): State<Arc<Service>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = read(body).await;
+    service.answer(&parts.method, &parts.uri, body).await.map(Body::from)
+}
+
+/// As much of a body as the surface wants.
+///
+/// # Errors
+/// Where the client stopped sending it.
+pub async fn read(body: Body) -> surface::Body {
+    let mut chunks = body.into_data_stream();
+    let mut read = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        read.extend_from_slice(&chunk.map_err(|error| error.to_string())?);
+        if read.len() > BODY_LIMIT_BYTES {
+            break;
+        }
+    }
+    Ok(read)
 }
 
 /// Serves until `shutdown` resolves; then lets the requests and follow-ups under way finish.

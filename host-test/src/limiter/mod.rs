@@ -4,7 +4,6 @@ mod chains;
 mod configurations;
 mod drive;
 mod follow_ups;
-mod hints;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,6 +11,7 @@ use onewindow::{
     AcquireRequest, Amount, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
     Settlement, Subject, config,
 };
+use onewindow_surface::Hints;
 use tokio::time::Instant;
 
 use crate::{
@@ -24,7 +24,6 @@ use configurations::Configurations;
 use drive::{Undecided, drive};
 pub use follow_ups::FollowUpStats;
 use follow_ups::FollowUps;
-use hints::Hints;
 
 /// What to do with a request that the table did not answer in time.
 ///

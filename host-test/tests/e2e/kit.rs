@@ -58,7 +58,7 @@ impl World {
     pub(crate) fn host_with(&self, interpose: Arc<dyn Interpose>) -> Limiter {
         let mut config = self.database.client_config();
         config.interpose = Some(interpose);
-        config.first_backoff = Duration::from_millis(1);
+        config.waits.first = Duration::from_millis(1);
         Limiter::new(self.engine.clone(), Client::new(config).expect("a client"), options(&self.clock))
     }
 

@@ -11,6 +11,9 @@ import * as problems from "./problem.js";
 
 export type { FieldForm } from "./fields.js";
 
+/** Limits as the surface writes them: `[{ "name", "capacity", "reset_after_seconds" }]`. */
+export const limitsFromJson = (text: string): LimitInput[] => limits(JSON.parse(text)) ?? [];
+
 export interface Service {
   limiter: Limiter;
   table: string;

@@ -1,22 +1,18 @@
 //! What is told about a decision: one document, whoever asks.
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{Response, StatusCode};
 use onewindow::{
-    Amount, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Settlement, ShardView,
-    Subject, WindowState,
+    Amount, Decision, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Settlement,
+    ShardView, Subject, WindowState,
 };
 use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
+    json,
     number::Told,
     problem::{Problem, QuotaDetails},
 };
-use crate::limiter::Answer;
 
 /// The answer to a request, as JSON tells it.
 #[derive(Debug)]
@@ -91,10 +87,10 @@ struct ShardDocument {
 }
 
 impl Document {
-    /// The answer to a request for tokens.
+    /// The answer to a request for tokens; `degraded` where it is let through although the table
+    /// did not answer.
     #[must_use]
-    pub fn of_answer(request: &[Amount], answer: &Answer) -> Self {
-        let decision = &answer.decision;
+    pub fn of_decision(request: &[Amount], decision: &Decision, degraded: bool) -> Self {
         let limits = || decision.limits.iter().map(LimitDocument::from).collect::<Vec<_>>();
         let problem = match &decision.outcome {
             Outcome::Admitted(lease) => {
@@ -106,7 +102,7 @@ impl Document {
                     lease: Some(lease.encode()),
                 }));
             }
-            Outcome::Unavailable(reason) if answer.degraded => {
+            Outcome::Unavailable(reason) if degraded => {
                 return Self(Content::Acquired(Acquired {
                     admitted: false,
                     degraded: true,
@@ -190,16 +186,12 @@ impl Document {
         // Strings, numbers and lists of them: nothing that JSON cannot hold.
         json.unwrap_or_default()
     }
-}
 
-impl IntoResponse for Document {
-    fn into_response(self) -> Response {
-        if let Content::Problem(problem) = self.0 {
-            return problem.into_response();
+    pub(super) fn into_response(self) -> Response<String> {
+        match self.0 {
+            Content::Problem(problem) => problem.into_response(),
+            _ => json(self.to_json()),
         }
-        let mut response = Response::new(Body::from(self.to_json()));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
     }
 }
 
@@ -258,7 +250,7 @@ impl From<&ShardView> for ShardDocument {
 
 /// A window's state as it is told.
 #[must_use]
-pub(crate) fn state_name(state: WindowState) -> &'static str {
+pub fn state_name(state: WindowState) -> &'static str {
     match state {
         WindowState::Absent => "absent",
         WindowState::Unstarted => "unstarted",

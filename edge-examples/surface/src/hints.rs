@@ -11,7 +11,7 @@ use onewindow::Hint;
 /// Two generations: what is used moves to the young one; when that is full, the old one is
 /// dropped and the young one grows old. Half of the bound is always the most recently used.
 #[derive(Debug)]
-pub(super) struct Hints {
+pub struct Hints {
     /// Entries in one generation; 0 remembers nothing.
     generation: usize,
     entries: Mutex<Generations>,
@@ -30,16 +30,18 @@ struct Entry {
 }
 
 impl Hints {
-    pub(super) fn new(bound: usize) -> Self {
+    /// Remembers so many subjects; 0 remembers nothing.
+    pub fn new(bound: usize) -> Self {
         Self { generation: bound.div_ceil(2), entries: Mutex::default() }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<Hint> {
+    /// What is remembered of a subject.
+    pub fn get(&self, key: &str) -> Option<Hint> {
         self.lock().touch(key, self.generation).map(|entry| entry.hint.clone())
     }
 
     /// The hint, where it may hold a rejection that is still to be repeated.
-    pub(super) fn rejecting(&self, key: &str, now_ms: u64, repeat_for: Duration) -> Option<Hint> {
+    pub fn rejecting(&self, key: &str, now_ms: u64, repeat_for: Duration) -> Option<Hint> {
         let mut entries = self.lock();
         let entry = entries.touch(key, self.generation)?;
         // A clock that was set back says nothing about the age.
@@ -48,12 +50,13 @@ impl Hints {
         (fresh && !entry.hint.blocked.is_empty()).then(|| entry.hint.clone())
     }
 
-    pub(super) fn put(&self, hint: Hint, heard_ms: u64) {
+    /// Remembers a hint, heard at this time.
+    pub fn put(&self, hint: Hint, heard_ms: u64) {
         self.lock().put(hint.key.clone(), Entry { hint, heard_ms }, self.generation);
     }
 
     /// A hint that tells of shards alone: what is known of rejections stays.
-    pub(super) fn hear_of_shards(&self, hint: Hint, heard_ms: u64) {
+    pub fn hear_of_shards(&self, hint: Hint, heard_ms: u64) {
         let mut entries = self.lock();
         match entries.touch(&hint.key, self.generation) {
             Some(entry) => entry.hint.shard_count = entry.hint.shard_count.max(hint.shard_count),
@@ -62,13 +65,14 @@ impl Hints {
     }
 
     /// Forgets the rejections of a subject.
-    pub(super) fn unblock(&self, key: &str) {
+    pub fn unblock(&self, key: &str) {
         if let Some(entry) = self.lock().touch(key, self.generation) {
             entry.hint.blocked.clear();
         }
     }
 
-    pub(super) fn clear(&self) {
+    /// Forgets everything.
+    pub fn clear(&self) {
         *self.lock() = Generations::default();
     }
 

@@ -32,7 +32,11 @@ impl Credentials {
         Self::from_lookup(|name| env::var(name).ok())
     }
 
-    fn from_lookup(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, CredentialsError> {
+    /// As [`Credentials::from_env`], from wherever `lookup` finds a variable.
+    ///
+    /// # Errors
+    /// Names the variable that is missing.
+    pub fn from_lookup(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, CredentialsError> {
         let set = |name| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let needed = |name| set(name).ok_or(CredentialsError::Missing(name));
         Ok(Self::fixed(
@@ -42,7 +46,7 @@ impl Credentials {
         ))
     }
 
-    pub(super) fn inner(&self) -> &aws_credential_types::Credentials {
+    pub(crate) fn inner(&self) -> &aws_credential_types::Credentials {
         &self.0
     }
 }
@@ -60,8 +64,8 @@ impl fmt::Debug for Credentials {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CredentialsError {
-    /// A variable is not in the environment, or empty.
-    #[error("no credentials: the environment variable {0} is not set, expected an AWS access key there")]
+    /// A variable is not set, or empty.
+    #[error("no credentials: the variable {0} is not set, expected an AWS access key there")]
     Missing(&'static str),
 }
 

@@ -1,11 +1,7 @@
 //! Problem documents (RFC 9457).
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
 use http::{
-    HeaderValue, StatusCode,
+    HeaderValue, Response, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
 use onewindow::ErrorCode;
@@ -99,6 +95,18 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "urn:onewindow:problem:invalid-request", "Invalid request", detail)
     }
 
+    pub(super) fn into_response(self) -> Response<String> {
+        let mut response = Response::new(serde_json::to_string(&self).unwrap_or_default());
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(quota) = self.quota {
+            headers.insert(RETRY_AFTER, HeaderValue::from(fields::whole_seconds(quota.retry_after_ms)));
+        }
+        response
+    }
+
     /// What HTTP itself has a word for.
     pub(super) fn http(status: StatusCode, detail: String) -> Self {
         Self::new(status, "about:blank", status.canonical_reason().unwrap_or("Error"), detail)
@@ -124,19 +132,5 @@ impl From<onewindow::Error> for Problem {
             _ => (server, "urn:onewindow:problem:engine-fault", "The engine failed"),
         };
         Self::new(status, kind, title, error.message)
-    }
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = Response::new(Body::from(serde_json::to_vec(&self).unwrap_or_default()));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(quota) = self.quota {
-            headers.insert(RETRY_AFTER, HeaderValue::from(fields::whole_seconds(quota.retry_after_ms)));
-        }
-        response
     }
 }

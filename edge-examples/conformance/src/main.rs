@@ -1,0 +1,236 @@
+//! Runs one list of cases by HTTP against every runtime that serves onewindow, each in its real
+//! runtime, on the embedded DynamoDB, with the real clock; prints a table of cases by runtime, and
+//! fails if one fails.
+
+mod cases;
+mod kit;
+mod load;
+mod proxy;
+mod runtime;
+
+use std::{
+    any::Any, cell::Cell, panic::AssertUnwindSafe, path::Path, process::ExitCode, sync::Arc, time::Duration,
+};
+
+use anyhow::Context;
+use clap::Parser;
+use futures::{FutureExt, StreamExt, TryFutureExt, stream};
+use onewindow_host::{Client, Embedded, table};
+
+use cases::Case;
+use kit::{SECRET, Servers, TABLE, World};
+use load::Measured;
+use proxy::Proxy;
+use runtime::{Runtime, Server, Setup};
+
+/// How long a request of the patient server waits for the table: no case is about a busy machine.
+const PATIENT: Duration = Duration::from_secs(10);
+/// The deadline that users have.
+const DEADLINE: Duration = Duration::from_secs(1);
+/// Cases at the same time.
+const AT_ONCE: usize = 4;
+const NO_NAMES: &str = "entity ids are in no log";
+
+/// One list of cases against every runtime.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Only these runtimes, by name; all of them where none is named.
+    #[arg(long = "runtime", value_name = "NAME")]
+    runtimes: Vec<String>,
+    /// Only the cases whose name holds this.
+    #[arg(long = "case", value_name = "PART")]
+    part: Option<String>,
+    /// How long each runtime is put under load, seconds; 0 leaves it out.
+    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    load: u64,
+}
+
+/// What became of a case: whether it took a second try, or why it failed.
+type Verdict = Result<bool, String>;
+
+/// A runtime's column.
+struct Column {
+    name: &'static str,
+    verdicts: Vec<Verdict>,
+    load: Option<anyhow::Result<Measured>>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match suite(Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn suite(args: Args) -> anyhow::Result<bool> {
+    let wanted = |name: &str| args.runtimes.is_empty() || args.runtimes.iter().any(|other| other == name);
+    let runtimes: Vec<_> = runtime::all().into_iter().filter(|runtime| wanted(runtime.name())).collect();
+    anyhow::ensure!(!runtimes.is_empty(), "no runtime is called {:?}", args.runtimes);
+    let holds = |case: &&Case| args.part.as_deref().is_none_or(|part| case.name.contains(part));
+    let cases: Vec<_> = cases::ALL.iter().filter(holds).copied().collect();
+
+    let database = Embedded::in_memory().await?;
+    let client = Client::new(database.client_config())?;
+    table::create(&client, TABLE, false, PATIENT).await?;
+    let proxy = Proxy::start(database.endpoint()).await?;
+    let folder = tempfile::tempdir()?;
+    let lasting = Duration::from_secs(args.load);
+    std::panic::set_hook(Box::new(|panic| FAILED_AT.set(panic.location().map(ToString::to_string))));
+
+    let mut columns = Vec::new();
+    for runtime in &runtimes {
+        let folder = folder.path().join(runtime.name());
+        let world = world(runtime.as_ref(), &folder, &database, &client, &proxy).await?;
+        let mut verdicts = run(&world, runtime.name(), &cases).await;
+        let load = if lasting.is_zero() { None } else { Some(load::run(&world, lasting).await) };
+        verdicts.push(no_names(&world.servers));
+        columns.push(Column { name: runtime.name(), verdicts, load });
+    }
+    let ceiling = if lasting.is_zero() { 0.0 } else { load::ceiling(&client, lasting / 2).await };
+    let names: Vec<_> = cases.iter().map(|case| case.name).chain([NO_NAMES]).collect();
+    print(&names, &columns, ceiling);
+    let passed =
+        |column: &Column| column.verdicts.iter().all(Result::is_ok) && !matches!(column.load, Some(Err(_)));
+    Ok(columns.iter().all(passed))
+}
+
+/// The servers of a runtime, and the way to them.
+async fn world(
+    runtime: &dyn Runtime,
+    folder: &Path,
+    database: &Embedded,
+    table: &Client,
+    proxy: &Proxy,
+) -> anyhow::Result<World> {
+    let start = async |name: &str, endpoint: String, table: &str, deadline, allow| {
+        let folder = folder.join(name);
+        let setup = Setup { endpoint, table: table.into(), deadline, allow, folder };
+        Server::start(runtime, &setup).await
+    };
+    let servers = Servers {
+        plain: start("plain", database.endpoint(), TABLE, PATIENT, false).await?,
+        proxied: start("proxied", proxy.url.clone(), TABLE, PATIENT, false).await?,
+        block: start("block", proxy.url.clone(), TABLE, DEADLINE, false).await?,
+        allow: start("allow", proxy.url.clone(), TABLE, DEADLINE, true).await?,
+        misplaced: start("misplaced", database.endpoint(), "not-there", DEADLINE, true).await?,
+    };
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(Duration::from_secs(60))
+        .build()
+        .context("the HTTP client cannot be set up")?;
+    let entity = format!("{SECRET}-{}", runtime.name());
+    Ok(World { servers: Arc::new(servers), proxy: proxy.clone(), table: table.clone(), http, entity })
+}
+
+/// Runs the cases, several at once, each on an entity of its own. What failed is tried a second
+/// time, alone: a machine that is busy elsewhere lets deadlines and short windows pass. The table
+/// of results tells which.
+async fn run(world: &World, runtime: &str, cases: &[Case]) -> Vec<Verdict> {
+    let first = |(index, case): (usize, Case)| one(world.other(&index.to_string()), runtime, case);
+    let first: Vec<_> =
+        stream::iter(cases.iter().copied().enumerate()).map(first).buffered(AT_ONCE).collect().await;
+    let mut verdicts = Vec::new();
+    for (index, (tried, case)) in first.into_iter().zip(cases).enumerate() {
+        verdicts.push(match tried {
+            Ok(()) => Ok(false),
+            Err(_) => one(world.other(&format!("{index}-again")), runtime, *case).await.map(|()| true),
+        });
+    }
+    verdicts
+}
+
+async fn one(world: World, runtime: &str, case: Case) -> Result<(), String> {
+    let caught = AssertUnwindSafe(within_patience(case, world)).catch_unwind();
+    // A task of its own, that cases run at the same time.
+    let verdict = tokio::spawn(caught.map_err(reason)).await.unwrap_or_else(|error| Err(error.to_string()));
+    if let Err(reason) = &verdict {
+        println!("{runtime}: {}: {reason}", case.name);
+    }
+    verdict
+}
+
+async fn within_patience(case: Case, world: World) {
+    let finished = tokio::time::timeout(Duration::from_secs(120), (case.run)(world)).await;
+    finished.expect("it hangs");
+}
+
+thread_local! {
+    /// Where the last panic of this thread was.
+    static FAILED_AT: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// What a panic said, and where; on the thread that caught it.
+fn reason(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+    format!("{}: {text}", FAILED_AT.take().unwrap_or_default())
+}
+
+fn no_names(servers: &Servers) -> Verdict {
+    for server in [&servers.plain, &servers.proxied, &servers.block, &servers.allow, &servers.misplaced] {
+        if let Some(line) = server.said().lines().find(|line| line.contains(SECRET)) {
+            return Err(format!("one is in this line: {line}"));
+        }
+    }
+    Ok(false)
+}
+
+fn print(names: &[&str], columns: &[Column], ceiling: f64) {
+    let first = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let row = |name: &str, cells: Vec<String>| {
+        let cells: String = cells.iter().map(|cell| format!("  {cell:>10}")).collect();
+        println!("{name:<first$}{cells}");
+    };
+    println!();
+    row("", columns.iter().map(|column| column.name.to_owned()).collect());
+    for (index, name) in names.iter().enumerate() {
+        let mark = |column: &Column| {
+            match column.verdicts[index] {
+                Ok(false) => "ok",
+                Ok(true) => "ok, 2nd",
+                Err(_) => "FAILED",
+            }
+            .to_owned()
+        };
+        row(name, columns.iter().map(mark).collect());
+    }
+    let measured = |tell: fn(&Measured) -> String| {
+        let cell = |column: &Column| match &column.load {
+            None => "-".to_owned(),
+            Some(Ok(measured)) => tell(measured),
+            Some(Err(_)) => "FAILED".to_owned(),
+        };
+        columns.iter().map(cell).collect::<Vec<_>>()
+    };
+    println!();
+    row(
+        "200 clients, an ample quota: admitted/s",
+        measured(|load| format!("{:.0}", load.admitted_per_second)),
+    );
+    row("200 clients, a tight quota: answers/s", measured(|load| format!("{:.0}", load.answers_per_second)));
+    row(
+        "memory in the middle, at the end: MiB",
+        measured(|load| match load.resident_kib {
+            Some((middle, end)) => format!("{} {}", middle >> 10, end >> 10),
+            None => "-".into(),
+        }),
+    );
+    row("bare conditional updates of the engine/s", vec![format!("{ceiling:.0}")]);
+    for column in columns {
+        for (name, verdict) in names.iter().zip(&column.verdicts) {
+            if let Err(reason) = verdict {
+                println!("\n{}: {name}\n  {reason}", column.name);
+            }
+        }
+        if let Some(Err(error)) = &column.load {
+            println!("\n{}: under load\n  {error:#}", column.name);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Between a server and the table: what goes wrong on that way, by the entity a request is about.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use anyhow::Context;
+use axum::{Router, body::Body, extract::State, response::Response};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{HeaderMap, StatusCode, header};
+use tokio::{net::TcpListener, sync::watch};
+
+/// What becomes of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// The table is heard to say this; it never hears the request.
+    Say(u16, String),
+    /// As `Say`, with these header fields.
+    SayWith(u16, String, Vec<(&'static str, String)>),
+    /// The table hears it, and its reply breaks off half-way.
+    CutReply,
+    /// The table never hears it, and the connection breaks.
+    Break,
+    /// Nobody ever answers.
+    Hang,
+    /// The table hears it when the gate is opened.
+    Hold(watch::Receiver<bool>),
+    /// Nothing.
+    Pass,
+}
+
+/// An error as DynamoDB words it.
+pub(crate) fn refusal(name: &str, message: &str) -> Fault {
+    let kind = format!("com.amazonaws.dynamodb.v20120810#{name}");
+    Fault::Say(400, serde_json::json!({ "__type": kind, "message": message }).to_string())
+}
+
+/// What is in store for an entity's requests.
+#[derive(Debug, Default)]
+struct Plan {
+    /// One after the other; then all that is `always`.
+    next: Vec<Fault>,
+    always: Option<Fault>,
+    seen: Vec<Seen>,
+}
+
+/// A request that came by.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// `UpdateItem` and so on.
+    pub(crate) operation: String,
+    /// The time it was signed for: `20261201T080000Z`.
+    pub(crate) signed_for: String,
+}
+
+/// The proxy. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    pub(crate) url: String,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    endpoint: String,
+    http: reqwest::Client,
+    plans: Mutex<HashMap<String, Plan>>,
+}
+
+impl Proxy {
+    /// A proxy of `endpoint`, as long as the process lives.
+    pub(crate) async fn start(endpoint: String) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let shared = Arc::new(Shared { endpoint, http, plans: Mutex::default() });
+        let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url, shared })
+    }
+
+    /// The entity's next requests meet these, one after the other.
+    pub(crate) fn next(&self, entity: &str, faults: impl IntoIterator<Item = Fault>) {
+        self.shared.of(entity, |plan| plan.next.extend(faults));
+    }
+
+    /// Every request of the entity meets this, after what is in store for the next ones.
+    pub(crate) fn always(&self, entity: &str, fault: Fault) {
+        self.shared.of(entity, |plan| plan.always = Some(fault));
+    }
+
+    /// From now on all is well for the entity.
+    pub(crate) fn mend(&self, entity: &str) {
+        self.shared.of(entity, |plan| (plan.next.clear(), plan.always.take()));
+    }
+
+    /// What came by for an entity that something was in store for.
+    pub(crate) fn seen(&self, entity: &str) -> Vec<Seen> {
+        self.shared.of(entity, |plan| plan.seen.clone())
+    }
+}
+
+impl Shared {
+    fn of<T>(&self, entity: &str, act: impl FnOnce(&mut Plan) -> T) -> T {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        act(plans.entry(entity.to_owned()).or_default())
+    }
+
+    fn fault(&self, body: &str, seen: Seen) -> Fault {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        // Every key holds the entity between two `#`, its own record's at the end.
+        let plan = plans.iter_mut().find(|(entity, _)| {
+            body.contains(&format!("#{entity}#")) || body.contains(&format!("#{entity}\""))
+        });
+        let Some((_, plan)) = plan else { return Fault::Pass };
+        plan.seen.push(seen);
+        if plan.next.is_empty() { plan.always.clone().unwrap_or(Fault::Pass) } else { plan.next.remove(0) }
+    }
+
+    async fn forward(&self, headers: HeaderMap, body: Bytes) -> anyhow::Result<(u16, Bytes)> {
+        let mut request = self.http.post(&self.endpoint).body(body);
+        for (name, value) in &headers {
+            if ![header::HOST, header::CONTENT_LENGTH].contains(name) {
+                request = request.header(name, value);
+            }
+        }
+        let response = request.send().await.context("the table does not answer")?;
+        Ok((response.status().as_u16(), response.bytes().await?))
+    }
+}
+
+async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let of = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let operation = of("x-amz-target").rsplit('.').next().unwrap_or_default().to_owned();
+    let seen = Seen { operation, signed_for: of("x-amz-date").to_owned() };
+    match shared.fault(&String::from_utf8_lossy(&body), seen) {
+        Fault::Say(status, body) => answer(status, Body::from(body), &[]),
+        Fault::SayWith(status, body, fields) => answer(status, Body::from(body), &fields),
+        Fault::Break => answer(200, broken(Bytes::new()), &[]),
+        Fault::Hang => std::future::pending().await,
+        Fault::Hold(mut gate) => {
+            // A gate that is gone is open.
+            let _ = gate.wait_for(|open| *open).await;
+            forwarded(shared.forward(headers, body).await, false)
+        }
+        Fault::CutReply => forwarded(shared.forward(headers, body).await, true),
+        Fault::Pass => forwarded(shared.forward(headers, body).await, false),
+    }
+}
+
+fn forwarded(reply: anyhow::Result<(u16, Bytes)>, cut: bool) -> Response {
+    match reply {
+        Ok((status, body)) if cut => answer(status, broken(body.slice(..body.len() / 2)), &[]),
+        Ok((status, body)) => answer(status, Body::from(body), &[]),
+        Err(error) => answer(502, Body::from(format!("{error:#}")), &[]),
+    }
+}
+
+/// A body that begins like this, and then the connection breaks.
+fn broken(begin: Bytes) -> Body {
+    let broken = stream::once(async {
+        // What was begun gets out first.
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        Err(std::io::Error::other("broken off"))
+    });
+    Body::from_stream(stream::once(async { Ok(begin) }).chain(broken))
+}
+
+fn answer(status: u16, body: Body, fields: &[(&'static str, String)]) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/x-amz-json-1.0"));
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    for (name, value) in fields.iter().cloned().chain([("date", now)]) {
+        if let (false, Ok(value)) = (headers.contains_key(name), value.parse()) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,71 @@
+// The limiter in Node, on a real engine.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Hints, Limiter } from "onewindow";
+import { awsSigner } from "onewindow/aws";
+import { loadCore } from "onewindow/node";
+import { dynamodb } from "./kit.mjs";
+
+const sign = awsSigner({ region: "us-east-1", accessKeyId: "any", secretAccessKey: "any" });
+const core = loadCore();
+const limits = [{ name: "session", capacity: 3, resetAfterSeconds: 3600 }];
+const of = (entity) => ({ table: "onewindow", namespace: "default", entity, resource: "gpt-4" });
+let database;
+
+before(async () => (database = await dynamodb()));
+after(() => database.stop());
+
+const limiter = (options = {}) => new Limiter({ core, endpoint: database.endpoint, sign, deadlineMs: 10_000, ...options });
+
+test("takes, rejects, remembers, settles, previews", async () => {
+  const one = limiter();
+  const take = (tokens) => one.acquire({ subject: of("user-1"), consume: { session: tokens }, limits });
+  const first = await take(3);
+  assert.equal(first.allowed, true);
+  assert.equal(first.cost.roundTrips, 2);
+  assert.equal(first.limits[0].available, 0n);
+  const no = await take(1);
+  assert.equal(no.outcome.tag, "rejected");
+  assert.equal(no.limits[0].resetsAtMs, first.limits[0].resetsAtMs);
+  const remembered = await take(1);
+  assert.equal(remembered.outcome.tag, "rejected");
+  assert.equal(remembered.cost.requests, 0);
+  assert.deepEqual(await one.settle("onewindow", first.outcome.val, { session: 1 }), { tag: "settled" });
+  const again = await take(2);
+  assert.equal(again.allowed, true);
+  assert.equal(again.cost.requests, 1);
+  const report = await one.preview(of("user-1"), limits);
+  assert.equal(report.val.limits[0].status.available, 0n);
+  assert.equal(report.val.limits[0].shards[0].state, "live");
+});
+
+test("forty at once on one core, and no more than the quota", async () => {
+  const one = limiter({ hints: new Hints(0) });
+  const take = () => one.acquire({ subject: of("user-2"), consume: { session: 1 }, limits });
+  const answers = await Promise.all(Array.from({ length: 40 }, take));
+  assert.equal(answers.filter(({ allowed }) => allowed).length, 3);
+});
+
+test("every failure is an outcome", async () => {
+  const seen = [];
+  const away = limiter({ endpoint: "http://127.0.0.1:9", deadlineMs: 200, observe: (answer) => seen.push(answer) });
+  const take = (of, consume) => away.acquire({ subject: of, consume, limits });
+  assert.equal((await take(of("user-3"), { session: 1 })).outcome.tag, "unavailable");
+  assert.equal((await take(of("jürgen"), { session: 1 })).outcome.val.code, "invalid-request");
+  assert.equal((await take(of("user-3"), { session: -1 })).outcome.val.code, "invalid-request");
+  assert.equal((await take(of(7), { session: 1 })).outcome.val.code, "invalid-request");
+  assert.deepEqual(seen.map(({ outcome }) => outcome), ["unavailable", "failed", "failed", "failed"]);
+  assert.ok(!JSON.stringify(seen, (_, value) => (typeof value === "bigint" ? `${value}` : value)).includes("user-3"));
+  const open = limiter({ endpoint: "http://127.0.0.1:9", deadlineMs: 200, onUnavailable: "allow" });
+  const through = await open.acquire({ subject: of("user-3"), consume: { session: 1 }, limits });
+  assert.deepEqual([through.allowed, through.degraded, through.outcome.tag], [true, true, "unavailable"]);
+});
+
+test("one fault of the core ends what was under way on it, and no more", async () => {
+  const one = limiter();
+  const slow = one.acquire({ subject: of("user-4"), consume: { session: 1 }, limits });
+  assert.throws(() => core.call(() => { throw new WebAssembly.RuntimeError("unreachable"); }));
+  const { outcome } = await slow;
+  assert.deepEqual([outcome.tag, outcome.val.code], ["failed", "other"]);
+  assert.equal((await one.acquire({ subject: of("user-4"), consume: { session: 1 }, limits })).outcome.tag, "admitted");
+});

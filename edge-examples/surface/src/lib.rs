@@ -1,0 +1,26 @@
+//! What every Rust host of onewindow shares, so that each of its rules has one home.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`http`] | the HTTP surface, from a request to a response |
+//! | [`sign`] | a call as a signed request |
+//! | [`resend`] | when a call is sent again |
+//! | [`Hints`] | what is remembered between requests |
+//! | [`guest`] | a limiter for edge guests, over any way of sending requests |
+//! | [`settings`] | how an edge guest is set up by variables |
+//!
+//! It decides nothing about limits: that is the core's.
+
+pub mod guest;
+pub mod http;
+pub mod resend;
+pub mod settings;
+pub mod sign;
+
+mod credentials;
+mod hints;
+
+pub use credentials::{Credentials, CredentialsError};
+pub use hints::Hints;
+pub use resend::Waits;
+pub use sign::{Signer, SignerError};
