@@ -54,6 +54,7 @@ impl Server {
             namespace: "ns".into(),
             limits: vec![Limit::session("session", 3, 3600), Limit::drip("rpm", 60, 60, 60)],
             field_form: FieldForm::Remaining,
+            allow_origin: None,
         };
         change(&mut service);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

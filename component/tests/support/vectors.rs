@@ -106,6 +106,13 @@ fn cases<I: DeserializeOwned, E: DeserializeOwned>(file: &str) -> Vec<(usize, I,
     text.lines().enumerate().map(case).collect()
 }
 
+/// The lines of a file that holds results alone.
+fn results<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../component/tests/vectors").join(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| serde_json::from_str(line).expect("a result")).collect()
+}
+
 /// Whole tokens, rounded down.
 fn tokens(milli: i64) -> i64 {
     milli.div_euclid(1000)
@@ -313,7 +320,10 @@ fn preview(core: &mut impl Core) -> usize {
         resets_at_ms: Option<u64>,
     }
     let cases = cases::<Input, Expected>("preview.jsonl");
-    for (line, input, expected) in &cases {
+    // What `edge-examples/browser` shows a person, line by line.
+    let shown: Vec<Expected> = results("preview_shown.jsonl");
+    assert_eq!(shown.len(), cases.len());
+    for ((line, input, expected), shown) in cases.iter().zip(shown) {
         let report = core.report(&input.shards, input.now_ms);
         // The vectors round each shard down by itself, and never tell more than the capacity.
         let capacity = i64::try_from(input.shards[0].capacity).unwrap();
@@ -332,6 +342,8 @@ fn preview(core: &mut impl Core) -> usize {
             input.shards.iter().filter_map(|shard| shard.reset_after_seconds).max().unwrap_or(0) * 1000;
         let told_ms = expected.resets_at_ms.map(|end_ms| end_ms.min(input.now_ms + length_ms));
         assert_eq!(report.told_ms, told_ms, "preview, line {line}");
+        let told = Expected { available: report.available, resets_at_ms: report.told_ms };
+        assert_eq!(told, shown, "preview as shown, line {line}");
     }
     cases.len()
 }

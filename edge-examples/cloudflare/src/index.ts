@@ -23,6 +23,8 @@ interface Env {
   DEADLINE_MS?: string;
   ON_UNAVAILABLE?: "allow" | "block";
   RATELIMIT_FORM?: FieldForm;
+  /** The origin of a page that may read previews, `*` for any. */
+  ALLOW_ORIGIN?: string;
 }
 
 // The isolate's memory: an instance of the core, and what is remembered of subjects. Both are only
@@ -57,5 +59,12 @@ function serviceOf(env: Env): Service {
     },
   });
   const limits = limitsFromJson(env.LIMITS ?? "[]");
-  return { limiter, table: env.TABLE, namespace: env.NAMESPACE, limits, fieldForm: env.RATELIMIT_FORM ?? "rt" };
+  return {
+    limiter,
+    table: env.TABLE,
+    namespace: env.NAMESPACE,
+    limits,
+    fieldForm: env.RATELIMIT_FORM ?? "rt",
+    ...(env.ALLOW_ORIGIN && { allowOrigin: env.ALLOW_ORIGIN }),
+  };
 }

@@ -12,9 +12,11 @@
 //! | `DEADLINE_MS` | how long a request waits for the table at most | `1000` |
 //! | `ON_UNAVAILABLE` | `allow` or `block` a request that the table does not answer | `block` |
 //! | `RATELIMIT_FORM` | the parameters of the `RateLimit` field: `rt` or `aw` | `rt` |
+//! | `ALLOW_ORIGIN` | the origin of a page that may read previews, `*` for any | none |
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use onewindow::Limit;
 
 use crate::{
@@ -66,6 +68,8 @@ pub struct Settings {
     pub allow_unavailable: bool,
     /// How the `RateLimit` field is written.
     pub field_form: FieldForm,
+    /// The origin of a page that may read previews.
+    pub allow_origin: Option<HeaderValue>,
 }
 
 impl Settings {
@@ -103,6 +107,13 @@ impl Settings {
                 0 => FieldForm::Remaining,
                 _ => FieldForm::Available,
             },
+            allow_origin: match or("ALLOW_ORIGIN", "") {
+                unset if unset.is_empty() => None,
+                origin => match origin.parse() {
+                    Ok(value) => Some(value),
+                    Err(_) => return Err(bad("ALLOW_ORIGIN", origin, "an origin, or *".into())),
+                },
+            },
             region,
         })
     }
@@ -114,10 +125,10 @@ impl Settings {
     pub fn guest<C: Core, H: Host>(self, core: C, host: H) -> Result<Service<Limiter<C, H>>, SettingsError> {
         let Self { endpoint, region, credentials, table, namespace, limits, .. } = self;
         let signer = Signer::new(&endpoint, &region, credentials)?;
-        let Self { deadline, allow_unavailable, field_form, .. } = self;
+        let Self { deadline, allow_unavailable, field_form, allow_origin, .. } = self;
         let options = Options { deadline, allow_unavailable, ..Options::default() };
         let limiter = Limiter::new(core, host, signer, options);
-        Ok(Service { limiter, table, namespace, limits, field_form })
+        Ok(Service { limiter, table, namespace, limits, field_form, allow_origin })
     }
 }
 

@@ -113,6 +113,7 @@ fn load(
         namespace: settings.namespace.clone(),
         limits: settings.limits.clone(),
         field_form: settings.field_form,
+        allow_origin: settings.allow_origin.clone(),
     }))
 }
 

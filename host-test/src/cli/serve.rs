@@ -4,9 +4,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
 use clap::ValueEnum;
+use http::HeaderValue;
 use onewindow_host::{
     Limit, Limiter, LimiterOptions, OnUnavailable,
-    http::{self, FieldForm, Service},
+    http::{FieldForm, Service, serve},
 };
 use tokio::net::TcpListener;
 
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// The parameters of the RateLimit field: of the drafts up to 10, or from 11 on.
     #[arg(long, value_enum, default_value_t = Form::Rt)]
     ratelimit_form: Form,
+    /// The origin of a page that may read previews, `*` for any: see edge-examples/browser.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Option<HeaderValue>,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -89,8 +93,9 @@ impl Args {
                 Form::Rt => FieldForm::Remaining,
                 Form::Aw => FieldForm::Available,
             },
+            allow_origin: self.allow_origin,
         };
-        http::serve(listener, service, stop_signal()?).await?;
+        serve(listener, service, stop_signal()?).await?;
         store.close().await?;
         Ok(DONE)
     }

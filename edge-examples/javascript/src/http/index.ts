@@ -23,6 +23,8 @@ export interface Service {
   limits?: readonly LimitInput[];
   /** How the `RateLimit` field is written; default `rt`. */
   fieldForm?: FieldForm;
+  /** The origin of a page that may read `GET /preview` from elsewhere (CORS), `*` for any. */
+  allowOrigin?: string;
 }
 
 /** Keeps the isolate alive for what is done after the answer. */
@@ -40,6 +42,15 @@ const ROUTES: Record<string, Record<string, Route>> = {
 /** Answers a request. It never fails. */
 export async function handle(service: Service, request: Request, waitUntil: WaitUntil): Promise<Response> {
   const path = new URL(request.url).pathname;
+  const response = await answer(service, request, path, waitUntil);
+  if (path === "/preview" && service.allowOrigin) {
+    response.headers.set("access-control-allow-origin", service.allowOrigin);
+    response.headers.set("vary", "origin");
+  }
+  return response;
+}
+
+async function answer(service: Service, request: Request, path: string, waitUntil: WaitUntil): Promise<Response> {
   const route = ROUTES[path];
   if (!route) {
     const detail = `there is nothing at ${show(path)}, expected /acquire, /settle, /preview or /healthz`;

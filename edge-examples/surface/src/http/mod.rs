@@ -18,7 +18,7 @@ pub use fields::FieldForm;
 
 use http::{
     HeaderValue, Method, Response, StatusCode, Uri,
-    header::{ALLOW, CONTENT_TYPE},
+    header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_TYPE, VARY},
 };
 use onewindow::{AcquireRequest, Amount, Decision, Error, Lease, Limit, PreviewOutcome, Settlement, Subject};
 use serde::de::DeserializeOwned;
@@ -55,6 +55,8 @@ pub struct Service<L> {
     pub limits: Vec<Limit>,
     /// How the `RateLimit` field is written.
     pub field_form: FieldForm,
+    /// The origin of a page that may read `GET /preview` from elsewhere (CORS), `*` for any.
+    pub allow_origin: Option<HeaderValue>,
 }
 
 /// A request's body: what was read of it, of which a byte more than [`BODY_LIMIT_BYTES`] is
@@ -66,7 +68,12 @@ type Handled = Result<Response<String>, Problem>;
 impl<L: Limits> Service<L> {
     /// Answers a request.
     pub async fn answer(&self, method: &Method, uri: &Uri, body: Body) -> Response<String> {
-        self.route(method, uri, body).await.unwrap_or_else(Problem::into_response)
+        let mut response = self.route(method, uri, body).await.unwrap_or_else(Problem::into_response);
+        if let Some(origin) = self.allow_origin.as_ref().filter(|_| uri.path() == "/preview") {
+            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
+        }
+        response
     }
 
     async fn route(&self, method: &Method, uri: &Uri, body: Body) -> Handled {

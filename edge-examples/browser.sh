@@ -1,0 +1,18 @@
+#!/bin/sh
+# Builds the reset preview page from this checkout and opens it; with `test`, tests it in Chromium.
+. "$(dirname "$0")/../host-test/setup.sh"
+. edge-examples/node.sh
+[ "${1:-}" != test ] || debian chromium:chromium
+
+cargo build --release --package onewindow-host
+export ONEWINDOW="$CARGO_TARGET_DIR/release/onewindow"
+"$ONEWINDOW" component "$CARGO_TARGET_DIR/onewindow.wasm"
+cd edge-examples
+node javascript/build.mjs "$CARGO_TARGET_DIR/onewindow.wasm"
+npm run --silent --workspace onewindow compile
+npm run --silent --workspace onewindow-browser check
+npm run --silent --workspace onewindow-browser build
+case "${1:-}" in
+test) exec npm test --silent --workspace onewindow-browser ;;
+*) exec node browser/serve.mjs --open "$@" ;;
+esac
