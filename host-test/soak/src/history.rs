@@ -222,7 +222,7 @@ fn actor(writes: &[Write]) -> Actor {
     // A shard 0 whose count is doubled is written on the way to an answer; the raises come after.
     let pinned = |effect: &Effect| matches!(effect, Effect::Update(changes) if changes.len() == 1);
     let doubles = writes.first().is_some_and(|write| write.key.0.ends_with("#0"));
-    if !takes_for_itself && !(doubles && effects.all(pinned)) { Actor::FollowUp } else { Actor::Acquire }
+    if takes_for_itself || (doubles && effects.all(pinned)) { Actor::Acquire } else { Actor::FollowUp }
 }
 
 /// The window a credit names, and how much it gives back.

@@ -39,6 +39,7 @@ pub(super) struct Task {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "most are the large one")]
 enum Machine {
     Acquire(Acquire),
     Settle(Settle),
