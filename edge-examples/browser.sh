@@ -4,7 +4,7 @@
 . edge-examples/node.sh
 [ "${1:-}" != test ] || debian chromium:chromium
 
-cargo build --release --package onewindow-host
+built
 export ONEWINDOW="$CARGO_TARGET_DIR/release/onewindow"
 "$ONEWINDOW" component "$CARGO_TARGET_DIR/onewindow.wasm"
 cd edge-examples

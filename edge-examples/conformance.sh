@@ -1,35 +1,45 @@
 #!/bin/sh
-# Sets up what a fresh machine lacks, builds every example, holds the Worker's bundle under its
+# Sets up what a fresh machine lacks, builds the examples, holds the Worker's bundle under its
 # ceiling, and runs one list of cases against every runtime. Prints a table of cases by runtime.
 # Arguments go to `onewindow-conformance`: `--runtime NAME`, `--case PART`, `--load SECONDS`.
 . "$(dirname "$0")/../host-test/setup.sh"
 . edge-examples/node.sh
-for target in wasm32-wasip1 wasm32-wasip2; do
-    rustup target list --installed | grep -qx "$target" || rustup target add "$target"
-done
-# Viceroy compiles for ten minutes, once.
-have viceroy || cargo install --quiet --locked viceroy --version 0.22.0
 
-built="$CARGO_TARGET_DIR/release"
-component="$built/onewindow.wasm"
-cargo build --release --package onewindow-host --package onewindow-conformance
-"$built/onewindow" component "$component"
+# Whether a runtime is to be run: all are, unless some are named.
+named=$*
+runs() {
+    case $named in
+    *--runtime*) case "$named " in *"--runtime $1 "*) ;; *) return 1 ;; esac ;;
+    esac
+}
+target() { rustup target list --installed | grep -qx "$1" || rustup target add "$1"; }
+
+programs="$CARGO_TARGET_DIR/release"
+component="$programs/onewindow.wasm"
+built
+"$programs/onewindow" component "$component"
 (
     cd edge-examples
     node javascript/build.mjs "$component"
     npm run --silent --workspace onewindow compile
-    ONEWINDOW="$built/onewindow" npm test --silent --workspace onewindow
+    ONEWINDOW="$programs/onewindow" npm test --silent --workspace onewindow
     npm run --silent --workspace onewindow-cloudflare check
     npm test --silent --workspace onewindow-cloudflare
 )
-(
+if runs wasi-http; then
+    target wasm32-wasip2
     cd edge-examples/wasi-http
     cargo build --release
-    "$built/onewindow-wasi-http-serve" --core "$component" --output "$built/limiter.wasm" --compose-only
-)
-(
+    "$programs/onewindow-wasi-http-serve" --core "$component" --output "$programs/limiter.wasm" --compose-only
+    cd ../..
+fi
+if runs fastly; then
+    target wasm32-wasip1
+    # Viceroy compiles for ten minutes, once.
+    have viceroy || cargo install --quiet --locked viceroy --version 0.22.0
     cd edge-examples/fastly
     cargo build --release --target wasm32-wasip1
-    cp "$CARGO_TARGET_DIR/wasm32-wasip1/release/onewindow-fastly.wasm" "$built/"
-)
-exec "$built/onewindow-conformance" "$@"
+    cp "$CARGO_TARGET_DIR/wasm32-wasip1/release/onewindow-fastly.wasm" "$programs/"
+    cd ../..
+fi
+exec "$programs/onewindow-conformance" "$@"

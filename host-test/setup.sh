@@ -25,5 +25,8 @@ if ! have cargo; then
 fi
 rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
 
+# Builds programs of the workspace, optimised, unless whoever calls has built them all.
+built() { [ -n "${PREBUILT:-}" ] || cargo build --quiet --release --workspace --bins; }
+
 # Outside the checkout, so that a fresh clone builds on what the last one left.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/onewindow/target}"
