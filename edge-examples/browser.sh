@@ -4,8 +4,8 @@
 . edge-examples/node.sh
 [ "${1:-}" != test ] || debian chromium:chromium
 
-built
-export ONEWINDOW="$CARGO_TARGET_DIR/release/onewindow"
+build_programs
+export ONEWINDOW="$programs/onewindow"
 "$ONEWINDOW" component "$CARGO_TARGET_DIR/onewindow.wasm"
 cd edge-examples
 node javascript/build.mjs "$CARGO_TARGET_DIR/onewindow.wasm"

@@ -14,9 +14,8 @@ runs() {
 }
 target() { rustup target list --installed | grep -qx "$1" || rustup target add "$1"; }
 
-programs="$CARGO_TARGET_DIR/release"
+build_programs
 component="$programs/onewindow.wasm"
-built
 "$programs/onewindow" component "$component"
 (
     cd edge-examples
@@ -30,7 +29,9 @@ if runs wasi-http; then
     target wasm32-wasip2
     cd edge-examples/wasi-http
     cargo build --release
-    "$programs/onewindow-wasi-http-serve" --core "$component" --output "$programs/limiter.wasm" --compose-only
+    serve="$CARGO_TARGET_DIR/release/onewindow-wasi-http-serve"
+    [ "$serve" -ef "$programs/onewindow-wasi-http-serve" ] || cp "$serve" "$programs/"
+    "$serve" --core "$component" --output "$programs/limiter.wasm" --compose-only
     cd ../..
 fi
 if runs fastly; then

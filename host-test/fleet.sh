@@ -7,7 +7,7 @@
 
 command=run
 case "${1:-}" in run | differ) command=$1 && shift ;; esac
-built
-exec "$CARGO_TARGET_DIR/release/onewindow-fleet" "$command" \
+build_programs
+exec "$programs/onewindow-fleet" "$command" \
     --python "$PEERS/0.17.0/bin/python" --old-python "$PEERS/0.14.0/bin/python" \
     --script host-test/fleet/peer/worker.py "$@"

@@ -25,8 +25,11 @@ if ! have cargo; then
 fi
 rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
 
-# Builds programs of the workspace, optimised, unless whoever calls has built them all.
-built() { [ -n "${PREBUILT:-}" ] || cargo build --quiet --release --workspace --bins; }
-
 # Outside the checkout, so that a fresh clone builds on what the last one left.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/onewindow/target}"
+
+# Builds the workspace's programs, optimised, unless the caller has them; says where they are.
+build_programs() {
+    programs="${PROGRAMS:-$CARGO_TARGET_DIR/release}"
+    [ -n "${PROGRAMS:-}" ] || cargo build --quiet --release --workspace --bins
+}

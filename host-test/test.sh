@@ -23,7 +23,7 @@ step cargo deny check --hide-inclusion-graph bans licenses sources
 step cargo test --package onewindow
 step cargo build --workspace --release --all-targets
 step cargo test --workspace --release
-export PREBUILT=1
+export PROGRAMS="$CARGO_TARGET_DIR/debug"
 
 step "$CARGO_TARGET_DIR/release/onewindow-model" exhaustive --seconds 60
 step component/fuzz/run.sh 20

@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn what_is_not_answered_is_sent_again_until_the_deadline() {
-        let options = Options { deadline: Duration::from_millis(30), ..Options::default() };
+        let options = Options { deadline: Duration::from_millis(100), ..Options::default() };
         for allow_unavailable in [false, true] {
             let limiter = limiter(Vec::new(), Options { allow_unavailable, ..options.clone() });
             let (decision, degraded) = acquire(&limiter);
