@@ -16,18 +16,15 @@ step() {
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- --deny warnings
 step cargo clippy --package onewindow --features component --target wasm32-unknown-unknown -- --deny warnings
-RUSTDOCFLAGS="--deny warnings" step cargo doc --workspace --no-deps --quiet
+step env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
 step cargo deny check --hide-inclusion-graph bans licenses sources
 
-# The core with its debug assertions; the rest once, optimised: what follows runs the same programs.
-step cargo test --package onewindow
-step cargo build --workspace --release --all-targets
-step cargo test --workspace --release
+step cargo build --workspace --all-targets
+step cargo test --workspace
+# What follows runs the programs that were just built.
 export PROGRAMS="$CARGO_TARGET_DIR/debug"
-
+step cargo build --quiet --release --package onewindow-model
 step "$CARGO_TARGET_DIR/release/onewindow-model" exhaustive --seconds 60
 step component/fuzz/run.sh 20
 step host-test/fleet.sh differ --cases 1000
-step host-test/fleet.sh --windows 40 --acquires 6000
-step edge-examples/conformance.sh --runtime native --runtime wasmtime --runtime workerd
 step edge-examples/browser.sh test
