@@ -3,6 +3,7 @@
 use std::process::Command;
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "too slow without optimisation: run with --release")]
 fn a_short_soak_breaks_no_invariant() {
     let soak = Command::new(env!("CARGO_BIN_EXE_onewindow-soak"))
         .args(["run", "--hosts", "8", "--callers", "2", "--acquires", "2500"])
