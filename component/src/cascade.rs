@@ -161,10 +161,11 @@ impl Cascade {
             return Step::Perform(calls);
         }
         let refusal = self.refusal();
-        let refused = refusal.is_some();
-        let taken = self.levels.iter_mut().filter_map(|level| level.lease().filter(|_| refused));
-        let leases: Vec<Lease> =
-            taken.collect::<Vec<_>>().into_iter().chain(mem::take(&mut self.strays)).collect();
+        let mut leases = Vec::new();
+        if refusal.is_some() {
+            leases.extend(self.levels.iter().filter_map(Level::lease));
+        }
+        leases.append(&mut self.strays);
         let settles: Vec<_> = leases.iter().map(|lease| (release(&self.levels, lease), 0)).collect();
         if refusal.is_some_and(|index| self.is_unavailable(index)) {
             // The time for the answer may be over, and what is sent now would be lost with it.
@@ -182,7 +183,7 @@ impl Cascade {
     fn take_up_again(&mut self, index: usize, now_ms: u64, calls: &mut Vec<Vec<Call>>) {
         self.restarts = self.restarts.saturating_add(1);
         let restarts = self.restarts;
-        for mut above in self.levels.split_off(index.saturating_add(1)) {
+        for above in self.levels.split_off(index.saturating_add(1)) {
             self.strays.extend(above.lease());
             self.follow_ups.extend(above.give_up());
         }
@@ -367,7 +368,7 @@ impl Level {
         }
     }
 
-    fn lease(&mut self) -> Option<Lease> {
+    fn lease(&self) -> Option<Lease> {
         match &self.state {
             State::Decided(Decision { outcome: Outcome::Admitted(lease), .. }) => Some(lease.clone()),
             _ => None,
