@@ -8,7 +8,7 @@ mod follow_ups;
 use std::{sync::Arc, time::Duration};
 
 use onewindow::{
-    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
+    AcquireRequest, Amount, Call, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
     Settlement, Subject, config,
 };
 use onewindow_surface::Hints;
@@ -297,23 +297,28 @@ impl Limiter {
     }
 
     fn cascade_answer(&self, mut decision: CascadeDecision, cost: Cost) -> CascadeAnswer {
-        let Inner { client, options, follow_ups, .. } = &*self.inner;
-        let calls = std::mem::take(&mut decision.follow_ups);
-        let begun = calls.len();
-        follow_ups.begin(client, calls, options.follow_up_deadline);
-        let degraded = matches!(decision.outcome, Outcome::Unavailable(_))
-            && options.on_unavailable == OnUnavailable::Allow;
-        CascadeAnswer { decision, degraded, follow_ups: begun, cost }
+        let follow_ups = self.begin(std::mem::take(&mut decision.follow_ups));
+        let degraded = self.lets_through(&decision.outcome);
+        CascadeAnswer { decision, degraded, follow_ups, cost }
     }
 
     fn answer(&self, mut decision: Decision, cost: Cost) -> Answer {
+        let follow_ups = self.begin(std::mem::take(&mut decision.follow_ups));
+        let degraded = self.lets_through(&decision.outcome);
+        Answer { decision, degraded, follow_ups, cost }
+    }
+
+    /// Begins what follows an answer; how many calls it is.
+    fn begin(&self, calls: Vec<Call>) -> usize {
         let Inner { client, options, follow_ups, .. } = &*self.inner;
-        let calls = std::mem::take(&mut decision.follow_ups);
         let begun = calls.len();
         follow_ups.begin(client, calls, options.follow_up_deadline);
-        let degraded = matches!(decision.outcome, Outcome::Unavailable(_))
-            && options.on_unavailable == OnUnavailable::Allow;
-        Answer { decision, degraded, follow_ups: begun, cost }
+        begun
+    }
+
+    fn lets_through(&self, outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Unavailable(_))
+            && self.inner.options.on_unavailable == OnUnavailable::Allow
     }
 
     /// Corrects a lease to what was really used: 0 releases, a limit left out keeps its estimate.
