@@ -111,6 +111,11 @@ def setup():
         RATE, capacity=PLAN["rate_capacity"], refill_amount=PLAN["rate_capacity"], refill_period_seconds=1
     )
     repository.set_resource_defaults(RESOURCE, [session, rate])
+    for period in range(PLAN["periods"] if PLAN["children"] else 0):
+        parent = f"{PLAN['run']}-{period}-0"
+        repository.create_entity(parent)
+        for child in range(1, PLAN["children"] + 1):
+            repository.create_entity(f"{PLAN['run']}-{period}-{child}", parent_id=parent, cascade=True)
     tell(namespace=namespace_id)
 
 

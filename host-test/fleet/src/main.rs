@@ -32,6 +32,9 @@ use process::{Peer, Pythons, Worker};
 use readers::Agreement;
 use recorder::Recorder;
 
+/// How long entities are used before new ones take over.
+const PERIOD_MS: u64 = 40_000;
+
 #[derive(Debug, Parser)]
 #[command(about = "A mixed fleet on one table, checked from the table's history", version)]
 struct Cli {
@@ -109,6 +112,9 @@ struct Run {
     /// Entities at the same time.
     #[arg(long, default_value_t = 8)]
     entities: u32,
+    /// How many of them debit the first one too.
+    #[arg(long, default_value_t = 2)]
+    children: u32,
     /// How far the clocks of some processes are off, ms.
     #[arg(long, default_value_t = 1_000)]
     skew_ms: i64,
@@ -149,8 +155,10 @@ impl Run {
         let pythons = self.peers.pythons();
         let wanted = Plan {
             run: "u".into(),
-            period_ms: 40_000,
+            period_ms: PERIOD_MS,
             entities: self.entities,
+            children: self.children.min(self.entities.saturating_sub(1)),
+            periods: self.patience * 1000 / PERIOD_MS + 2,
             capacity: self.capacity,
             window_seconds: self.window_seconds,
             correction: 5,

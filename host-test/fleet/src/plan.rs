@@ -23,6 +23,10 @@ pub(crate) struct Plan {
     pub(crate) period_ms: u64,
     /// Entities at the same time.
     pub(crate) entities: u32,
+    /// How many of them debit the first one too (section 7).
+    pub(crate) children: u32,
+    /// How many periods there are records of such entities for.
+    pub(crate) periods: u64,
     /// The quota: whole tokens, and the window's length.
     pub(crate) capacity: u64,
     pub(crate) window_seconds: u64,

@@ -78,7 +78,12 @@ impl Recorder {
     }
 }
 
+/// To its end, even where the process that asked is killed meanwhile: what has landed is booked.
 async fn handle(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    tokio::spawn(answer(inner, headers, body)).await.unwrap_or_default()
+}
+
+async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     inner.requests.fetch_add(1, Ordering::Relaxed);
     let operation = headers
         .get("x-amz-target")

@@ -4,7 +4,7 @@
 use std::{io::Read as _, time::Duration};
 
 use anyhow::Context;
-use onewindow::{AcquireRequest, Amount, Lease, Limit, Outcome, Settlement, Subject};
+use onewindow::{AcquireRequest, Amount, LevelDecision, Limit, Outcome, Settlement, Subject};
 use onewindow_host::{Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions};
 use serde_json::json;
 use tokio::time::Instant;
@@ -73,7 +73,7 @@ async fn acquire(plan: &Plan, limiter: &Limiter, count: &std::sync::Mutex<Count>
     let Some(entity) = fastrand::choice(&entities) else { return };
     let tokens = *fastrand::choice(&[1, 1, 1, 2, 3]).unwrap_or(&1);
     let answer = limiter
-        .acquire(AcquireRequest {
+        .acquire_cascading(AcquireRequest {
             subject: Subject::new(&plan.table, &plan.namespace, entity, RESOURCE),
             consume: vec![Amount::new(QUOTA, tokens), Amount::new(RATE, 1)],
             limits: limits(plan),
@@ -85,9 +85,7 @@ async fn acquire(plan: &Plan, limiter: &Limiter, count: &std::sync::Mutex<Count>
         Outcome::Rejected { .. } | Outcome::Contended { .. } => false,
         other => return tell(&json!({ "error": format!("{other:?}") })),
     };
-    if let Some(lease) = answer.lease() {
-        settle(plan, limiter, lease, tokens).await;
-    }
+    settle(plan, limiter, &answer.decision.levels, tokens).await;
     let mut count = count.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     count.acquires += 1;
     count.admitted += u64::from(admitted);
@@ -99,18 +97,20 @@ async fn acquire(plan: &Plan, limiter: &Limiter, count: &std::sync::Mutex<Count>
     }
 }
 
-/// Now and then what was really used differs.
-async fn settle(plan: &Plan, limiter: &Limiter, lease: &Lease, taken: u64) {
+/// Now and then what was really used differs, on every level.
+async fn settle(plan: &Plan, limiter: &Limiter, levels: &[LevelDecision], taken: u64) {
     let actual = match fastrand::u8(..100) {
         0..8 => 0,
         8 => taken + plan.correction,
         _ => return,
     };
-    let settled = limiter.settle(&plan.table, &lease.encode(), vec![Amount::new(QUOTA, actual)]).await;
-    match settled.settlement {
-        Settlement::Settled | Settlement::WindowOver | Settlement::ItemGone => {}
-        Settlement::Unavailable(reason) if reason.contains("won every round") => {}
-        other => tell(&json!({ "error": format!("settling: {other:?}") })),
+    for lease in levels.iter().filter_map(|level| level.lease.as_ref()) {
+        let settled = limiter.settle(&plan.table, &lease.encode(), vec![Amount::new(QUOTA, actual)]).await;
+        match settled.settlement {
+            Settlement::Settled | Settlement::WindowOver | Settlement::ItemGone => {}
+            Settlement::Unavailable(reason) if reason.contains("won every round") => {}
+            other => tell(&json!({ "error": format!("settling: {other:?}") })),
+        }
     }
 }
 
