@@ -7,7 +7,7 @@ use crate::{
         expression::{Comparison, Condition, Operand},
         request::{Change, Effect},
     },
-    world::{attribute, shard_key},
+    world::attribute,
 };
 
 /// What is left out.
@@ -293,7 +293,7 @@ fn is_count(part: &Condition, wanted: impl Fn(Comparison) -> bool) -> bool {
 
 /// A shard is made in shard 0's window, whatever the other candidates carry.
 fn join_shard_0(request: &mut Request) {
-    let first = request.writes().iter().find(|write| write.key == shard_key(0));
+    let first = request.writes().iter().find(|write| write.key.1 == "#STATE" && write.key.0.ends_with("#0"));
     let Some(start) = first.and_then(|write| pinned(&write.condition, "_ws")) else { return };
     for write in request.writes_mut() {
         if let Effect::Put(item) = &mut write.effect {

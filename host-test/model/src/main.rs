@@ -188,12 +188,12 @@ impl Search {
             Some((setting, found))
         });
         let limits = Limits { worlds: self.orders, time: Duration::MAX };
-        let all = settings::small().into_iter().chain(settings::large()).collect();
-        let random = chosen(all, &self.worlds).into_iter().map(without).filter_map(|setting| {
-            let found = explore::random(&setting, self.seed, limits).counterexample?;
-            let found = explore::shrink(&setting, found);
-            Some((setting, found))
-        });
+        let random =
+            chosen(settings::all().collect(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+                let found = explore::random(&setting, self.seed, limits).counterexample?;
+                let found = explore::shrink(&setting, found);
+                Some((setting, found))
+            });
         small.min_by_key(|(_, found)| found.events.len()).or_else(|| { random }.next())
     }
 }
