@@ -16,6 +16,7 @@ use onewindow::{Call, Resend};
 
 use crate::{
     ablation::Ablation,
+    entity::stamped_parent,
     event::{Budget, Event, spend},
     ledger::{Actor, Ledger, Violation},
     setting::Setting,
@@ -224,12 +225,21 @@ impl World {
         self.now_ms(setting) - EPOCH_MS - setting.instants_ms[usize::from(instant)]
     }
 
-    /// Books what landed: no request speaks of two entities.
+    /// Books what landed: no request speaks of two entities. C4: a shard is made under the parent
+    /// that its entity's own record names at that moment.
     fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
         let Some(place) = landed.first().and_then(|landed| setting.owner(&landed.key)) else {
             return Ok(());
         };
-        self.ledgers[usize::from(place)].observe(setting.entity(place), actor, landed)
+        let entity = setting.entity(place);
+        let record = self.store.get(&entity.record_key()).and_then(|record| stamped_parent(record));
+        for made in landed.iter().filter(|landed| landed.before.is_none()) {
+            if stamped_parent(&made.after) != record {
+                let how = format!("{} is made under another parent than {record:?}", made.key.0);
+                return Err(Violation::new("C4", how));
+            }
+        }
+        self.ledgers[usize::from(place)].observe(entity, actor, landed)
     }
 
     /// Something went wrong.
