@@ -87,7 +87,8 @@ impl Setting {
         let mut store = Store::default();
         for entity in &self.entities {
             // An item is dropped seven windows after its last use; here, where that is to be seen, soon.
-            let lifetime = if self.budget.expiries > 0 { 1 } else { 7 * entity.length_seconds + 1 };
+            let length = entity.length_seconds;
+            let lifetime = if self.budget.expiries > 0 { length } else { 7 * length + 1 };
             let parent = entity.parent.map(|parent| self.entity(parent).name);
             for shard in &entity.present {
                 let mut item = entity.item(*shard, lifetime);

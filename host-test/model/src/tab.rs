@@ -62,14 +62,9 @@ impl Debit {
     ///
     /// # Errors
     /// I1: it lands in another window.
-    pub(crate) fn give_back(&mut self, landed: &Landed) -> Result<(), Violation> {
-        let (applied, milli) = credited(landed);
-        if applied != Some(self.start) {
-            let how = format!("a credit of another window landed on {}", self.key.0);
-            return Err(Violation::new("I1", how));
-        }
-        self.milli -= milli;
-        Ok(())
+    pub(crate) fn check_credit(&self, landed: &Landed) -> Result<(), Violation> {
+        let mut tab = Tab { debits: vec![self.clone()], ..Tab::default() };
+        tab.book(std::slice::from_ref(landed)).map(drop)
     }
 }
 
@@ -98,9 +93,9 @@ impl Tab {
     pub(crate) fn book(&mut self, landed: &[Landed]) -> Result<bool, Violation> {
         let mut took = false;
         for write in landed.iter().filter(|write| write.key.1 == "#STATE") {
-            let (_, given_back) = credited(write);
+            let (window, given_back) = credited(write);
             if given_back > 0 {
-                self.promise(&write.key, given_back)?.give_back(write)?;
+                self.remove(&write.key, given_back, |debit| window == Some(debit.start))?;
             } else if given_back < 0 {
                 took = true;
                 // What an item that is made anew says of its parent is for the ledger to see.
@@ -121,9 +116,19 @@ impl Tab {
     /// # Errors
     /// I1: nothing like it was taken there.
     pub(crate) fn promise(&mut self, key: &Key, milli: i128) -> Result<Debit, Violation> {
-        let found = self.debits.iter().position(|debit| debit.key == *key && debit.milli == milli);
-        let taken = found.map(|index| self.debits.remove(index));
-        taken.ok_or_else(|| Violation::new("I1", format!("{} is given back what was not taken", key.0)))
+        self.remove(key, milli, |_| true)
+    }
+
+    /// The last of the debits like that.
+    fn remove(&mut self, key: &Key, milli: i128, is_it: impl Fn(&Debit) -> bool) -> Result<Debit, Violation> {
+        let like = |debit: &Debit| debit.key == *key && debit.milli == milli;
+        match self.debits.iter().rposition(|debit| like(debit) && is_it(debit)) {
+            Some(index) => Ok(self.debits.remove(index)),
+            None if self.debits.iter().any(like) => {
+                Err(Violation::new("I1", format!("a credit of another window landed on {}", key.0)))
+            }
+            None => Err(Violation::new("I1", format!("{} is given back what was not taken", key.0))),
+        }
     }
 
     /// What must be true of an answer, once everything is on its way that will be.

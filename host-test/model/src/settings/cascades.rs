@@ -58,8 +58,6 @@ pub(super) fn small() -> Vec<Setting> {
             entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
             asks: vec![0, 0, 1],
             instants_ms: vec![0, 500],
-            skews_ms: vec![0, 0],
-            requests: 2,
             budget: Budget { replies: 1, deaths: 1, ..Budget::default() },
             ..base("cascade-lost-replies")
         },
@@ -68,13 +66,13 @@ pub(super) fn small() -> Vec<Setting> {
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
             requests: 2,
-            budget: Budget { copies: 1, follow_ups: 1, replies: 1, ..Budget::default() },
+            budget: Budget { copies: 1, ..Budget::default() },
             ..base("cascade-late-copies")
         },
         Setting {
             entities: vec![under(1, "a"), under(2, "p"), Entity { capacity: 1, ..entity("g") }],
-            asks: vec![0, 1, 2],
-            instants_ms: vec![0],
+            asks: vec![0, 1, 0],
+            instants_ms: vec![0, 500],
             ..base("cascade-three")
         },
         // Nobody knows of the parent before an item names it.
@@ -105,7 +103,6 @@ pub(super) fn small() -> Vec<Setting> {
             ],
             instants_ms: vec![0],
             skews_ms: vec![0, 0],
-            requests: 2,
             budget: Budget { restamps: 1, ..Budget::default() },
             ..base("cascade-restamp")
         },
@@ -114,5 +111,59 @@ pub(super) fn small() -> Vec<Setting> {
 
 /// Larger ones.
 pub(super) fn large() -> Vec<Setting> {
-    vec![]
+    let everything = Budget {
+        replies: 2,
+        copies: 1,
+        deaths: 1,
+        follow_ups: 2,
+        duplicates: 1,
+        stale: 1,
+        expiries: 1,
+        restamps: 2,
+        ..Budget::default()
+    };
+    let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
+    vec![
+        // A fleet under one parent, whose own shards open at other times than the children's.
+        Setting {
+            entities: vec![
+                Entity { shard_count: 2, present: vec![0, 1], capacity: 4, ..under(2, "a") },
+                Entity { capacity: 3, length_seconds: 2, ..under(2, "b") },
+                Entity { shard_count: 2, present: vec![0], capacity: 4, began_ms: Some(800), ..entity("p") },
+            ],
+            asks: vec![0, 1, 0, 2],
+            instants_ms: instants_ms.clone(),
+            skews_ms: vec![0, 250, -250, 0],
+            requests: 4,
+            budget: Budget { restamps: 0, ..everything },
+            ..base("storm-cascade")
+        },
+        // Three levels, found out on the way, and the lowest one's parent changes.
+        Setting {
+            entities: vec![
+                Entity { shard_count: 2, present: vec![1], next_parent: Some(2), ..under(1, "a") },
+                Entity { capacity: 4, ..under(3, "p") },
+                Entity { capacity: 4, began_ms: Some(900), ..under(3, "q") },
+                Entity { shard_count: 2, present: vec![0, 1], capacity: 4, ..entity("g") },
+            ],
+            asks: vec![0, 0, 2],
+            knows_parents: false,
+            instants_ms: instants_ms.clone(),
+            requests: 5,
+            budget: everything,
+            ..base("storm-cascade-three")
+        },
+        // Counts double on both levels.
+        Setting {
+            entities: vec![
+                Entity { capacity: 8, wcu_milli: 2000, ..under(1, "a") },
+                Entity { capacity: 8, wcu_milli: 3000, ..entity("p") },
+            ],
+            asks: vec![0, 0, 1],
+            instants_ms,
+            requests: 6,
+            budget: Budget { restamps: 0, expiries: 0, ..everything },
+            ..base("storm-cascade-doubling")
+        },
+    ]
 }

@@ -75,8 +75,8 @@ impl World {
         let (actor, what) = match message.kind {
             Kind::FollowUp => (Actor::FollowUp, "a follow-up"),
             Kind::Copy(actor) => (actor, "the first copy"),
-            Kind::Credit(mut debit) => {
-                landed.iter().try_for_each(|landed| debit.give_back(landed))?;
+            Kind::Credit(debit) => {
+                landed.iter().try_for_each(|landed| debit.check_credit(landed))?;
                 (Actor::GiveBack, "a credit")
             }
         };
