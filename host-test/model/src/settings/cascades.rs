@@ -61,6 +61,16 @@ pub(super) fn small() -> Vec<Setting> {
             budget: Budget { replies: 1, deaths: 1, ..Budget::default() },
             ..base("cascade-lost-replies")
         },
+        // What goes back because of it lands late, or is lost as well.
+        Setting {
+            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            instants_ms: vec![0, 500],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            budget: Budget { replies: 1, follow_ups: 1, ..Budget::default() },
+            ..base("cascade-lost-credits")
+        },
+        // A call that was taken for lost lands later.
         Setting {
             entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
             instants_ms: vec![0, 500],
@@ -71,9 +81,19 @@ pub(super) fn small() -> Vec<Setting> {
         },
         Setting {
             entities: vec![under(1, "a"), under(2, "p"), Entity { capacity: 1, ..entity("g") }],
-            asks: vec![0, 1, 0],
+            asks: vec![0, 1],
             instants_ms: vec![0, 500],
+            skews_ms: vec![0, 0],
+            requests: 2,
             ..base("cascade-three")
+        },
+        // The clocks are off.
+        Setting {
+            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            instants_ms: vec![0, 500, 900],
+            skews_ms: vec![0, -400],
+            requests: 2,
+            ..base("cascade-skew")
         },
         // Nobody knows of the parent before an item names it.
         Setting {
@@ -101,8 +121,8 @@ pub(super) fn small() -> Vec<Setting> {
                 Entity { capacity: 1, ..entity("p") },
                 Entity { capacity: 1, ..entity("q") },
             ],
+            asks: vec![0, 0, 1],
             instants_ms: vec![0],
-            skews_ms: vec![0, 0],
             budget: Budget { restamps: 1, ..Budget::default() },
             ..base("cascade-restamp")
         },
