@@ -134,7 +134,7 @@ impl Tab {
     /// What must be true of an answer, once everything is on its way that will be.
     ///
     /// # Errors
-    /// C1, C2, C3 or R9.
+    /// C1, C2, C3, I8 or R9.
     pub(crate) fn check(
         &self,
         setting: &Setting,
@@ -153,7 +153,8 @@ impl Tab {
         if decision.levels.iter().any(|level| level.lease.is_some()) {
             return Err(Violation::new("C2", "refused, with a lease".into()));
         }
-        self.check_named(setting, decision)
+        self.check_named(setting, decision)?;
+        self.check_wait(setting, clock_ms, decision)
     }
 
     /// C1: every level was debited by exactly the amount, and they are the levels that the items
@@ -220,5 +221,26 @@ impl Tab {
                 wrong(format!("{} is named for {outcome:?}, and was heard: {heard:?}", level.entity))
             }
         }
+    }
+
+    /// I8: who comes back when told meets no level that said no and is not restored yet.
+    fn check_wait(
+        &self,
+        setting: &Setting,
+        clock_ms: i64,
+        decision: &CascadeDecision,
+    ) -> Result<(), Violation> {
+        let Outcome::Rejected { retry_after_ms } = decision.outcome else { return Ok(()) };
+        let then_ms = u64::try_from(clock_ms).unwrap_or(0) + retry_after_ms;
+        let said_no = |entity: &str| {
+            setting.place(entity).and_then(|place| self.heard.get(&place)) == Some(&Heard::Short)
+        };
+        for level in decision.levels.iter().filter(|level| said_no(&level.entity)) {
+            if level.limits.iter().any(|limit| limit.resets_at_ms.is_some_and(|instant| instant > then_ms)) {
+                let how = format!("told to come back before {}, which says no as well, resets", level.entity);
+                return Err(Violation::new("I8", how));
+            }
+        }
+        Ok(())
     }
 }
