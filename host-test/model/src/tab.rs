@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use onewindow::{CascadeDecision, Outcome};
+use onewindow::{CascadeDecision, LevelDecision, Outcome};
 
 use crate::{
     entity::stamped_parent,
@@ -223,7 +223,8 @@ impl Tab {
         }
     }
 
-    /// I8: who comes back when told meets no level that said no and is not restored yet.
+    /// I8: who comes back when told meets no level that said no and is not restored yet, and has not
+    /// waited longer than for all of them.
     fn check_wait(
         &self,
         setting: &Setting,
@@ -231,15 +232,18 @@ impl Tab {
         decision: &CascadeDecision,
     ) -> Result<(), Violation> {
         let Outcome::Rejected { retry_after_ms } = decision.outcome else { return Ok(()) };
-        let then_ms = u64::try_from(clock_ms).unwrap_or(0) + retry_after_ms;
-        let said_no = |entity: &str| {
-            setting.place(entity).and_then(|place| self.heard.get(&place)) == Some(&Heard::Short)
+        let now_ms = u64::try_from(clock_ms).unwrap_or(0);
+        let said_no = |level: &&LevelDecision| {
+            setting.place(&level.entity).and_then(|place| self.heard.get(&place)) == Some(&Heard::Short)
         };
-        for level in decision.levels.iter().filter(|level| said_no(&level.entity)) {
-            if level.limits.iter().any(|limit| limit.resets_at_ms.is_some_and(|instant| instant > then_ms)) {
-                let how = format!("told to come back before {}, which says no as well, resets", level.entity);
-                return Err(Violation::new("I8", how));
-            }
+        let refusing = decision.levels.iter().filter(said_no).flat_map(|level| &level.limits);
+        // What is restored by now may be asked for at once.
+        let restored_ms = refusing.filter_map(|limit| limit.resets_at_ms).fold(now_ms + 1, u64::max);
+        if now_ms + retry_after_ms != restored_ms {
+            let wait_ms = restored_ms - now_ms;
+            let how =
+                format!("told to come back in {retry_after_ms} ms, and all are restored in {wait_ms} ms");
+            return Err(Violation::new("I8", how));
         }
         Ok(())
     }
