@@ -1,6 +1,8 @@
 //! A client: it runs the core's machines against the table, one call at a time.
 
-use onewindow::{Amount, Call, CascadeDecision, Decision, LevelDecision, Outcome, Reply, Settle, Settlement};
+use onewindow::{
+    Amount, Call, CascadeDecision, Decision, LevelDecision, Outcome, Reply, Settle, Settlement, Step,
+};
 
 use super::{
     Account, LIMIT, TABLE, World,
@@ -156,11 +158,11 @@ impl World {
         let mut machine = Machine::Settle(Settle::new(TABLE, &lent.lease, actual));
         let mut account = Account::said(format!("settles: it used {used}"));
         match machine.advance(clock(self.clock_ms(setting, client)), &[]) {
-            Ok(calls) => {
+            Step::Perform(calls) => {
                 let task = Task::boxed(machine, calls, self.planned());
                 self.clients[usize::from(client)].task = Some(task);
             }
-            Err(end) => self.ended(setting, client, end, false, &mut account)?,
+            Step::Done(end) => self.ended(setting, client, end, false, &mut account)?,
         }
         Ok(Some(account))
     }
@@ -259,8 +261,8 @@ impl World {
         account: &mut Account,
     ) -> Result<(), Violation> {
         let calls = match task.machine.advance(clock(self.clock_ms(setting, client)), replies) {
-            Ok(calls) => calls,
-            Err(end) => return self.ended(setting, client, end, stale, account),
+            Step::Perform(calls) => calls,
+            Step::Done(end) => return self.ended(setting, client, end, stale, account),
         };
         let is_look = matches!(task.machine, Machine::Acquire(_))
             && calls

@@ -75,26 +75,20 @@ impl Machine {
         } else {
             Self::Acquire(Acquire::new(levels.remove(0)))
         };
-        let calls = machine.advance(now_ms, &[]).ok()?;
-        Some((machine, calls))
+        match machine.advance(now_ms, &[]) {
+            Step::Perform(calls) => Some((machine, calls)),
+            Step::Done(_) => None,
+        }
     }
 
-    pub(super) fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Result<Vec<Call>, End> {
-        let end = match self {
-            Self::Acquire(machine) => match machine.advance(now_ms, replies) {
-                Step::Perform(calls) => return Ok(calls),
-                Step::Done(decision) => End::Decision(decision),
-            },
-            Self::Cascade(machine, tab) => match machine.advance(now_ms, replies) {
-                Step::Perform(calls) => return Ok(calls),
-                Step::Done(decision) => End::Cascade(decision, mem::take(tab)),
-            },
-            Self::Settle(machine) => match machine.advance(now_ms, replies) {
-                Step::Perform(calls) => return Ok(calls),
-                Step::Done(settlement) => End::Settlement(settlement),
-            },
-        };
-        Err(end)
+    pub(super) fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<End> {
+        match self {
+            Self::Acquire(machine) => ending(machine.advance(now_ms, replies), End::Decision),
+            Self::Cascade(machine, tab) => {
+                ending(machine.advance(now_ms, replies), |decision| End::Cascade(decision, mem::take(tab)))
+            }
+            Self::Settle(machine) => ending(machine.advance(now_ms, replies), End::Settlement),
+        }
     }
 
     /// As whom a client makes a call.
@@ -104,6 +98,13 @@ impl Machine {
             Self::Acquire(_) | Self::Cascade(..) => Actor::Acquire,
             Self::Settle(_) => Actor::Settle(client),
         }
+    }
+}
+
+fn ending<D>(step: Step<D>, end: impl FnOnce(D) -> End) -> Step<End> {
+    match step {
+        Step::Perform(calls) => Step::Perform(calls),
+        Step::Done(decision) => Step::Done(end(decision)),
     }
 }
 

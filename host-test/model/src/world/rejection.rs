@@ -2,7 +2,7 @@
 
 use std::{iter, sync::Arc};
 
-use onewindow::{Call, Outcome, Reply, preview, wire};
+use onewindow::{Call, Outcome, Reply, Step, preview, wire};
 
 use super::{
     World,
@@ -130,11 +130,11 @@ fn ask(
             replies.push(store.execute(&request).0);
         }
         let outcome = match machine.advance(clock(now_ms), &replies) {
-            Ok(more) => {
+            Step::Perform(more) => {
                 calls = more;
                 continue;
             }
-            Err(end) => end.outcome(),
+            Step::Done(end) => end.outcome(),
         };
         let admitted = outcome.as_ref().is_some_and(Outcome::is_admitted);
         if admitted && writes <= 2 {
