@@ -17,12 +17,14 @@ use core::mem;
 use crate::{
     acquire::{Acquire, CONTENDED_MS},
     answer::{Call, Decision, LimitStatus, Outcome, Reply, Step},
+    balance::share,
     config,
     error::Error,
     hint::Hint,
     key::Subject,
     lease::Lease,
-    limit::Amount,
+    limit::{Amount, milli},
+    look::tokens,
     request::AcquireRequest,
     settle::Settle,
     text::decimal,
@@ -78,6 +80,8 @@ struct Level {
     /// Whom its items debit besides, as far as is known.
     parent: Option<String>,
     state: State,
+    /// When it was decided, by the host's clock: the answer may be told later.
+    decided_ms: u64,
     /// Calls of its own under way.
     calls: usize,
 }
@@ -174,7 +178,7 @@ impl Cascade {
                     self.follow_ups.extend(credits);
                 }
             }
-            return Step::Done(self.decide());
+            return Step::Done(self.decide(now_ms));
         }
         self.give_back(settles, now_ms, &[])
     }
@@ -272,13 +276,14 @@ impl Cascade {
             }
         }
         if calls.is_empty() {
-            return Step::Done(self.decide());
+            return Step::Done(self.decide(now_ms));
         }
         self.giving_back = Some(going_on);
         Step::Perform(calls)
     }
 
-    fn decide(&mut self) -> CascadeDecision {
+    fn decide(&mut self, now_ms: u64) -> CascadeDecision {
+        self.levels.iter_mut().for_each(|level| level.tell(now_ms));
         let refusal = self.refusal();
         let mut outcome = None;
         let mut levels = Vec::new();
@@ -318,12 +323,12 @@ impl Cascade {
 
 impl Level {
     fn taking(request: AcquireRequest, parent: Option<String>) -> Self {
-        Self { state: State::taking(&request, parent.clone()), request, parent, calls: 0 }
+        Self { state: State::taking(&request, parent.clone()), request, parent, decided_ms: 0, calls: 0 }
     }
 
     /// What it is asked to take holds where the table configures nothing.
     fn configuring(request: AcquireRequest, parent: Option<String>) -> Self {
-        Self { request, parent, state: State::Configuring, calls: 0 }
+        Self { request, parent, state: State::Configuring, decided_ms: 0, calls: 0 }
     }
 
     fn step(&mut self, now_ms: u64, replies: &[Reply]) -> Vec<Call> {
@@ -342,6 +347,7 @@ impl Level {
             Step::Done(_) if machine.met().is_some() => Vec::new(),
             Step::Done(decision) => {
                 self.state = State::Decided(decision);
+                self.decided_ms = now_ms;
                 Vec::new()
             }
         }
@@ -365,6 +371,24 @@ impl Level {
         match &self.state {
             State::Taking(machine) => machine.met().map(|parent| parent.map(ToOwned::to_owned)),
             _ => None,
+        }
+    }
+
+    /// What was decided while other levels or credits were on their way, as it is true now: a window
+    /// that ended meanwhile counts as restored (R13), and who waits has waited as long.
+    fn tell(&mut self, now_ms: u64) {
+        let State::Decided(decision) = &mut self.state else { return };
+        let mut shards = i128::from(decision.hint.shard_count);
+        if let Outcome::Rejected { retry_after_ms } = &mut decision.outcome {
+            let waited_ms = now_ms.saturating_sub(self.decided_ms);
+            *retry_after_ms = retry_after_ms.saturating_sub(waited_ms).max(1);
+            shards = 1;
+        }
+        for limit in &mut decision.limits {
+            if limit.resets_at_ms.is_some_and(|instant| instant <= now_ms) {
+                limit.resets_at_ms = None;
+                limit.available = tokens(share(milli(limit.capacity), shards));
+            }
         }
     }
 

@@ -146,6 +146,32 @@ fn section_7_a_child_that_says_no_gives_the_parent_back() {
 }
 
 #[test]
+fn r13_what_a_level_said_is_told_as_it_is_true_when_the_answer_is_given() {
+    let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
+    // The child's window ends 20 s after the parent's.
+    let later = |tokens| under(item_of("e", tokens), "p").num("b_q_ws", NOW + 10_000);
+    let replies = [landed(&later(50_000)), refused(Some(&item_of("p", 1_000)))];
+    calls(go(&mut machine, &replies));
+    // The credit's reply takes until the parent's window is over.
+    let end = (NOW + 50_000) as u64;
+    let decision = decided(machine.advance(end + 5, &[landed(&later(52_000))]));
+    assert!(matches!(decision.outcome, Outcome::Rejected { retry_after_ms: 1 }), "{decision:#?}");
+    let told = |level: usize| &decision.levels[level].limits[0];
+    assert_eq!((told(1).resets_at_ms, told(1).available), (None, 100));
+    assert_eq!((told(0).resets_at_ms, told(0).available), (Some(end + 20_000), 50));
+}
+
+#[test]
+fn r14_who_was_told_late_has_waited_meanwhile() {
+    let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
+    let replies = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&item_of("p", 1_000)))];
+    calls(go(&mut machine, &replies));
+    let now = (NOW + 700) as u64;
+    let decision = decided(machine.advance(now, &[landed(&item_of("e", 52_000))]));
+    assert!(matches!(decision.outcome, Outcome::Rejected { retry_after_ms: 49_300 }), "{decision:#?}");
+}
+
+#[test]
 fn section_7_nobody_who_did_not_admit_is_given_anything() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let both = [refused(Some(&under(item_of("e", 1_000), "p"))), refused(Some(&item_of("p", 0)))];

@@ -7,7 +7,7 @@ use crate::{
         expression::{Comparison, Condition, Operand},
         request::{Change, Effect},
     },
-    world::{attribute, shard_key},
+    world::attribute,
 };
 
 /// What is left out.
@@ -44,11 +44,14 @@ pub enum Ablation {
     RaiseFloor,
     CreditWindow,
     CreditRoom,
+    GiveBack,
+    ParentGate,
+    OwnerRecord,
 }
 
 impl Ablation {
     /// Every clause.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::PropagationFloor,
         Self::PropagationGuard,
         Self::PropagationMark,
@@ -77,6 +80,9 @@ impl Ablation {
         Self::RaiseFloor,
         Self::CreditWindow,
         Self::CreditRoom,
+        Self::GiveBack,
+        Self::ParentGate,
+        Self::OwnerRecord,
     ];
 
     /// The rule and the clause.
@@ -114,6 +120,9 @@ impl Ablation {
             Self::RaiseFloor => ("6.9", "a raise finds a smaller count"),
             Self::CreditWindow => ("6.8", "a credit finds `ws` and `wa` as leased"),
             Self::CreditRoom => ("6.8", "a credit finds room for it"),
+            Self::GiveBack => ("7", "what a level took is given back"),
+            Self::ParentGate => ("7", "a level takes where the item debits the parent it knows"),
+            Self::OwnerRecord => ("7", "a created shard finds its entity's record as read"),
         }
     }
 
@@ -192,10 +201,15 @@ impl Ablation {
             (Self::RaiseFloor, Kind::Other) => {
                 drop_parts(write, |part| is_count(part, |comparison| comparison != Comparison::Equal))
             }
-            (Self::CreditWindow, Kind::Other) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
-            (Self::CreditRoom, Kind::Other) => {
+            (Self::CreditWindow, Kind::Credit) => drop_parts(write, |part| ends_with(part, &["_ws", "_wa"])),
+            (Self::CreditRoom, Kind::Credit) => {
                 drop_parts(write, |part| is_token_bound(part, Comparison::AtMost))
             }
+            (Self::GiveBack, Kind::Credit) => drop_changes(write, |_| true),
+            (Self::ParentGate, _) if write.key.1 == "#STATE" => {
+                drop_parts(write, |part| ends_with(part, &["cascade", "parent_id"]))
+            }
+            (Self::OwnerRecord, _) if write.key.1 == "#META" => write.condition = Condition::All(Vec::new()),
             _ => {}
         }
     }
@@ -209,6 +223,8 @@ enum Kind {
     Propagation,
     Create,
     Candidate,
+    /// It gives tokens back.
+    Credit,
     Other,
 }
 
@@ -220,7 +236,9 @@ impl Kind {
             Effect::Update(changes) => changes,
         };
         let changes_to = |suffix: &str| changes.iter().any(|change| change.name().ends_with(suffix));
-        if changes_to("_wtc") {
+        if write.given_back().is_some() {
+            Self::Credit
+        } else if changes_to("_wtc") {
             Self::Propagation
         } else if changes.iter().any(|change| change.name() == "rf") {
             Self::Pass
@@ -293,7 +311,7 @@ fn is_count(part: &Condition, wanted: impl Fn(Comparison) -> bool) -> bool {
 
 /// A shard is made in shard 0's window, whatever the other candidates carry.
 fn join_shard_0(request: &mut Request) {
-    let first = request.writes().iter().find(|write| write.key == shard_key(0));
+    let first = request.writes().iter().find(|write| write.key.1 == "#STATE" && write.key.0.ends_with("#0"));
     let Some(start) = first.and_then(|write| pinned(&write.condition, "_ws")) else { return };
     for write in request.writes_mut() {
         if let Effect::Put(item) = &mut write.effect {

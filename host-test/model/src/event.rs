@@ -1,25 +1,29 @@
 //! What can happen in a world, and how often.
 
-/// Something that happens.
+/// Something that happens. A shard is told by its number ([`Setting::shard_number`]), one of the
+/// calls a client makes side by side by its place among those that have not landed.
+///
+/// [`Setting::shard_number`]: crate::setting::Setting::shard_number
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The world's clock moves to its next instant.
     Tick,
-    /// A client begins a request and draws this shard.
+    /// A client begins a request and draws this shard; in a cascade one of each level, numbered
+    /// through: the first level's changes fastest.
     Start(u8, u32),
     /// A client settles its last lease: it used this many tokens.
     Settle(u8, u8),
     /// A client's call lands and its reply arrives.
-    Land(u8),
+    Land(u8, u8),
     /// The same, answered from the items as they were one write ago.
-    LandStale(u8),
+    LandStale(u8, u8),
     /// The call lands, its reply is lost, the client sends it again.
-    Resend(u8),
+    Resend(u8, u8),
     /// The call lands and its reply is lost: the client is told of no answer.
-    LoseReply(u8),
+    LoseReply(u8, u8),
     /// The client takes its call for lost and sends it again; the first one is still on its way.
-    Copy(u8),
-    /// The client dies before its call lands, and with it what it had not sent.
+    Copy(u8, u8),
+    /// The client dies before its calls land, and with it what it had not sent.
     Die(u8),
     /// What is on its way without anyone waiting for it lands: a follow-up, or a copy.
     Deliver(u8),
@@ -34,6 +38,8 @@ pub enum Event {
     OldPass(u32, i32),
     /// The table drops an item whose `ttl` is over.
     Expire(u32),
+    /// A shard's item, and its entity's record, are stamped with the parent that is next.
+    Restamp(u32),
 }
 
 /// What may still happen beyond requests that go well.
@@ -57,6 +63,8 @@ pub struct Budget {
     pub expiries: u8,
     /// Leases that are settled.
     pub settlements: u8,
+    /// Items that are stamped with another parent.
+    pub restamps: u8,
 }
 
 /// Uses one of a budget up; false: there is none left.

@@ -69,7 +69,7 @@ pub fn exhaustive(setting: &Setting, limits: Limits) -> Report {
         top.next += 1;
         let mut world = top.world.clone();
         let stepped = world.step(setting, event).and_then(|account| {
-            rest(setting, &world)?;
+            world.check_rest(setting)?;
             Ok(account)
         });
         report.events += 1;
@@ -110,7 +110,7 @@ pub fn random(setting: &Setting, seed: u64, limits: Limits) -> Report {
         while let Some(event) = dice.choice(world.events(setting)) {
             events.push(event);
             report.events += 1;
-            let stepped = world.step(setting, event).and_then(|_| rest(setting, &world));
+            let stepped = world.step(setting, event).and_then(|_| world.check_rest(setting));
             if let Err(violation) = stepped {
                 report.counterexample = Some(Counterexample { events, violation });
                 return report;
@@ -121,21 +121,14 @@ pub fn random(setting: &Setting, seed: u64, limits: Limits) -> Report {
     report
 }
 
-/// What must hold where nobody is on the way.
-fn rest(setting: &Setting, world: &World) -> Result<(), Violation> {
-    if !world.is_quiet() {
-        return Ok(());
-    }
-    world.ledger.check_convergence(setting, world.store.items().map(|(_, item)| &**item))
-}
-
 /// Lets the events happen that can; none: they break nothing.
 #[must_use]
 pub fn replay(setting: &Setting, events: &[Event]) -> Option<Counterexample> {
     let mut world = World::new(setting);
     let mut happened = Vec::new();
     for event in events {
-        let stepped = world.step(setting, *event).and_then(|account| rest(setting, &world).map(|()| account));
+        let stepped =
+            world.step(setting, *event).and_then(|account| world.check_rest(setting).map(|()| account));
         match stepped {
             Ok(Some(_)) => happened.push(*event),
             Ok(None) => {}

@@ -1,14 +1,14 @@
-//! The books of a world: who took what in which window, and the invariants they must satisfy.
+//! An entity's books: who took what in which window, and the invariants they must satisfy.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
-use onewindow::{Decision, Outcome};
+use onewindow::{LimitStatus, Outcome};
 
 use crate::{
-    setting::Setting,
+    entity::Entity,
     store::{Item, Landed, Value},
     world::{number, told},
 };
@@ -16,7 +16,7 @@ use crate::{
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `I1` to `I10`.
+    /// `I1` to `I10`, or another of those that the README names.
     pub invariant: &'static str,
     /// How.
     pub how: String,
@@ -43,6 +43,8 @@ pub enum Actor {
     FollowUp,
     /// That client of ours, settling what it was lent.
     Settle(u8),
+    /// One of our clients, giving back what it took on the way to a decision that is no admission.
+    GiveBack,
 }
 
 /// What a client may give back.
@@ -72,20 +74,20 @@ pub struct Ledger {
 }
 
 /// The quota on one item.
-struct Quota {
+pub(crate) struct Quota {
     tokens: i128,
-    consumed: i128,
-    start: Option<i128>,
+    pub(crate) consumed: i128,
+    pub(crate) start: Option<i128>,
     marker: Option<i128>,
     /// The start its balance reflects.
-    applied: Option<i128>,
+    pub(crate) applied: Option<i128>,
     refill: i128,
     /// How many shards its grant was sized for.
     granted: i128,
 }
 
 impl Quota {
-    fn of(item: &Item) -> Self {
+    pub(crate) fn of(item: &Item) -> Self {
         let refill = match item.get("rf") {
             Some(Value::Number(refill)) => *refill,
             _ => 0,
@@ -110,11 +112,10 @@ impl Quota {
 }
 
 impl Ledger {
-    /// Empty books.
+    /// Empty books. `faulty`: convergence is not promised from the start.
     #[must_use]
-    pub fn new(setting: &Setting) -> Self {
-        let skewed = setting.skews_ms.iter().any(|skew| *skew != 0);
-        Self { faulty: skewed || setting.old_items, ..Self::default() }
+    pub fn new(faulty: bool) -> Self {
+        Self { faulty, ..Self::default() }
     }
 
     /// A shard is gone, and with it what was spent of its pending reset.
@@ -136,7 +137,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The invariant it breaks.
-    pub fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
+    pub fn observe(&mut self, entity: &Entity, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
         for write in landed.iter().filter(|write| write.key.1 == "#STATE") {
             let Some(before) = &write.before else {
                 let after = Quota::of(&write.after);
@@ -146,18 +147,18 @@ impl Ledger {
                 }
                 // Whoever joins while an opener tells the shards it knew of is not told.
                 self.faulty = true;
-                self.take(setting, start, after.consumed)?;
+                self.take(entity, start, after.consumed)?;
                 continue;
             };
             foreign_survives(before, &write.after)?;
-            self.update(setting, actor, &write.key.0, &Quota::of(before), &Quota::of(&write.after))?;
+            self.update(entity, actor, &write.key.0, &Quota::of(before), &Quota::of(&write.after))?;
         }
-        conserved(setting, landed)
+        conserved(entity, landed)
     }
 
     fn update(
         &mut self,
-        setting: &Setting,
+        entity: &Entity,
         actor: Actor,
         shard: &str,
         before: &Quota,
@@ -176,8 +177,11 @@ impl Ledger {
             return Err(Violation::new("I7", format!("a follow-up moved tokens on {shard}")));
         }
         let taken = after.consumed - before.consumed;
-        if let Actor::Settle(client) = actor {
-            return self.settle(setting, client, shard, before, taken);
+        match actor {
+            Actor::Settle(client) => return self.settle(entity, client, shard, before, taken),
+            // That it took it, and in which window, is for its own account to say.
+            Actor::GiveBack => return self.take(entity, before.applied.unwrap_or(0), taken),
+            Actor::Acquire | Actor::FollowUp => {}
         }
         if taken < 0 {
             return Err(Violation::new("I4", format!("tc fell on {shard}")));
@@ -189,9 +193,9 @@ impl Ledger {
         }
         if !reset {
             return match before.applied {
-                Some(applied) if !before.is_pending() => self.take(setting, applied, taken),
+                Some(applied) if !before.is_pending() => self.take(entity, applied, taken),
                 // No write of ours is to take from a balance that waits for its reset.
-                _ => self.take(setting, after.start.unwrap_or(0), taken),
+                _ => self.take(entity, after.start.unwrap_or(0), taken),
             };
         }
         let old = self.pending.remove(shard).unwrap_or_default();
@@ -203,19 +207,19 @@ impl Ledger {
         if before.start == after.start {
             // A roll: what was spent since the propagation is charged; an old writer's excess over
             // the share stands (I1's exception).
-            let share = setting.capacity_milli().div_euclid(setting.shard_count.into());
+            let share = entity.capacity_milli().div_euclid(entity.shard_count.into());
             charged += old.clamp(0, share);
         } else {
             *self.opened.entry(start).or_default() += 1;
         }
-        self.take(setting, start, charged)
+        self.take(entity, start, charged)
     }
 
     /// 6.8: what was used beyond the estimate is the caller's and on record; less is given back
     /// once, and only into the window it was taken from.
     fn settle(
         &mut self,
-        setting: &Setting,
+        entity: &Entity,
         client: u8,
         shard: &str,
         before: &Quota,
@@ -228,14 +232,14 @@ impl Ledger {
         let Some(loan) = self.loans.get_mut(&client) else {
             return Err(Violation::new("I4", format!("tc fell on {shard}")));
         };
-        if (applied - loan.start).abs() >= i128::from(setting.length_ms()) {
+        if (applied - loan.start).abs() >= i128::from(entity.length_ms()) {
             return Err(Violation::new("I1", format!("a credit of another window landed on {shard}")));
         }
         loan.milli += taken;
         if loan.milli < 0 {
             return Err(Violation::new("I1", format!("a credit landed twice on {shard}")));
         }
-        self.take(setting, applied, taken)
+        self.take(entity, applied, taken)
     }
 
     /// Books what an old writer wrote: what it spends of a pending shard is charged by the roll.
@@ -253,22 +257,22 @@ impl Ledger {
     }
 
     /// I1: starts less than one length apart count as one window.
-    fn take(&mut self, setting: &Setting, start: i128, milli: i128) -> Result<(), Violation> {
+    fn take(&mut self, entity: &Entity, start: i128, milli: i128) -> Result<(), Violation> {
         if milli == 0 {
             return Ok(());
         }
         *self.taken.entry(start).or_default() += milli;
-        let length = i128::from(setting.length_ms());
+        let length = i128::from(entity.length_ms());
         for first in self.taken.keys() {
             let sum: i128 = self.taken.range(*first..*first + length).map(|(_, milli)| milli).sum();
-            if sum > setting.capacity_milli() {
+            if sum > entity.capacity_milli() {
                 let at = i64::try_from(*first).unwrap_or(0);
                 return Err(Violation::new(
                     "I1",
                     format!(
                         "{} of {} tokens in the window that began at {}",
                         sum.div_euclid(1000),
-                        setting.capacity,
+                        entity.capacity,
                         told(at)
                     ),
                 ));
@@ -280,12 +284,13 @@ impl Ledger {
     /// I8: an instant that is told lies ahead, and no further than one length.
     pub(crate) fn check_instant(
         &self,
-        setting: &Setting,
+        entity: &Entity,
         clock_ms: i64,
-        decision: &Decision,
+        outcome: &Outcome,
+        limits: &[LimitStatus],
     ) -> Result<(), Violation> {
-        let bound = clock_ms + setting.length_ms();
-        let instants = decision.limits.iter().filter_map(|limit| limit.resets_at_ms);
+        let bound = clock_ms + entity.length_ms();
+        let instants = limits.iter().filter_map(|limit| limit.resets_at_ms);
         for instant in instants.filter_map(|instant| i64::try_from(instant).ok()) {
             if instant <= clock_ms || instant > bound {
                 return Err(Violation::new(
@@ -294,7 +299,7 @@ impl Ledger {
                 ));
             }
         }
-        match decision.outcome {
+        match outcome {
             Outcome::Rejected { retry_after_ms: 0 } => {
                 Err(Violation::new("I8", "told to come back at once".into()))
             }
@@ -305,12 +310,12 @@ impl Ledger {
     /// I3: nothing went wrong, nobody is on the way, and no two openers met: one start everywhere.
     pub(crate) fn check_convergence<'a>(
         &self,
-        setting: &Setting,
+        entity: &Entity,
         items: impl Iterator<Item = &'a Item>,
     ) -> Result<(), Violation> {
         let opened: Vec<_> = self.opened.iter().collect();
         let met = opened.iter().any(|(_, times)| **times > 1)
-            || opened.windows(2).any(|pair| pair[1].0 - pair[0].0 < i128::from(setting.length_ms()));
+            || opened.windows(2).any(|pair| pair[1].0 - pair[0].0 < i128::from(entity.length_ms()));
         if self.faulty || met {
             return Ok(());
         }
@@ -331,7 +336,7 @@ fn foreign_survives(before: &Item, after: &Item) -> Result<(), Violation> {
 }
 
 /// I6: a transaction that makes a shard mints its share or moves what a donor held; never both.
-fn conserved(setting: &Setting, landed: &[Landed]) -> Result<(), Violation> {
+fn conserved(entity: &Entity, landed: &[Landed]) -> Result<(), Violation> {
     let Some(made) = landed.iter().find(|write| write.before.is_none()) else { return Ok(()) };
     let made = Quota::of(&made.after);
     let given = made.tokens + made.consumed;
@@ -339,7 +344,7 @@ fn conserved(setting: &Setting, landed: &[Landed]) -> Result<(), Violation> {
         .iter()
         .filter_map(|write| Some(Quota::of(write.before.as_ref()?).tokens - Quota::of(&write.after).tokens))
         .sum();
-    let share = setting.capacity_milli().div_euclid(made.granted.max(1));
+    let share = entity.capacity_milli().div_euclid(made.granted.max(1));
     if paid == given || (paid == 0 && given <= share) {
         return Ok(());
     }

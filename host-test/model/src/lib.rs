@@ -7,6 +7,7 @@
 //! clause of the rules out of every request: something must break.
 
 pub mod ablation;
+pub mod entity;
 pub mod event;
 pub mod explore;
 pub mod ledger;
@@ -14,4 +15,5 @@ pub mod setting;
 pub mod settings;
 pub mod store;
 pub mod story;
+mod tab;
 pub mod world;

@@ -100,7 +100,7 @@ fn chosen(all: Vec<Setting>, names: &[String]) -> Vec<Setting> {
 
 /// Explores the settings, as many at once as there are processors, and prints them as they end.
 fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report + Sync) -> bool {
-    println!("{:<18} {:>12} {:>12} {:>6}  result", "world", "worlds", "events", "depth");
+    println!("{:<24} {:>12} {:>12} {:>6}  result", "world", "worlds", "events", "depth");
     let total = Mutex::new(Report { exhaustive: true, ..Report::default() });
     side_by_side(settings, |setting| {
         let report = explore(setting);
@@ -130,12 +130,12 @@ fn print(name: &str, report: &Report) {
         (None, true) => "every order; all invariants hold".into(),
         (None, false) => "all invariants hold".into(),
     };
-    println!("{name:<18} {:>12} {:>12} {:>6}  {result}", report.worlds, report.events, report.depth);
+    println!("{name:<24} {:>12} {:>12} {:>6}  {result}", report.worlds, report.events, report.depth);
 }
 
 /// Looks for what breaks without each clause, as many at once as there are processors.
 fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
-    println!("{:<24} {:<8} {:<8} {:<18} trace", "clause left out", "rule", "breaks", "in the world");
+    println!("{:<24} {:<8} {:<8} {:<24} trace", "clause left out", "rule", "breaks", "in the world");
     let chosen: Vec<_> = Ablation::ALL
         .into_iter()
         .filter(|ablation| clauses.is_empty() || clauses.contains(&ablation.name()))
@@ -150,7 +150,7 @@ fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
             Some((setting, found)) => {
                 let trace = story::encode(&found.events);
                 let (invariant, world) = (found.violation.invariant, setting.name);
-                println!("{name:<24} {rule:<8} {invariant:<8} {world:<18} {trace}");
+                println!("{name:<24} {rule:<8} {invariant:<8} {world:<24} {trace}");
                 if stories {
                     println!("\n{}", story::tell(&setting, &found));
                 }
@@ -188,12 +188,12 @@ impl Search {
             Some((setting, found))
         });
         let limits = Limits { worlds: self.orders, time: Duration::MAX };
-        let all = settings::small().into_iter().chain(settings::large()).collect();
-        let random = chosen(all, &self.worlds).into_iter().map(without).filter_map(|setting| {
-            let found = explore::random(&setting, self.seed, limits).counterexample?;
-            let found = explore::shrink(&setting, found);
-            Some((setting, found))
-        });
+        let random =
+            chosen(settings::all().collect(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+                let found = explore::random(&setting, self.seed, limits).counterexample?;
+                let found = explore::shrink(&setting, found);
+                Some((setting, found))
+            });
         small.min_by_key(|(_, found)| found.events.len()).or_else(|| { random }.next())
     }
 }

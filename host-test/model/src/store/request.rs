@@ -70,6 +70,18 @@ impl Change {
     }
 }
 
+impl Write {
+    /// The millitokens it gives back, whatever of.
+    #[must_use]
+    pub fn given_back(&self) -> Option<i128> {
+        let Effect::Update(changes) = &self.effect else { return None };
+        changes.iter().find_map(|change| match change {
+            Change::Add(name, consumed) if name.ends_with("_tc") && *consumed < 0 => Some(-consumed),
+            _ => None,
+        })
+    }
+}
+
 impl Request {
     /// Reads the body of an operation.
     ///
@@ -96,6 +108,21 @@ impl Request {
             Self::Transaction(writes) => writes,
             Self::Read { .. } => &[],
         }
+    }
+
+    /// The items it speaks of.
+    #[must_use]
+    pub fn keys(&self) -> Vec<&Key> {
+        match self {
+            Self::Read { keys, .. } => keys.iter().collect(),
+            _ => self.writes().iter().map(|write| &write.key).collect(),
+        }
+    }
+
+    /// Where it gives tokens back, and how many millitokens: a settlement's or a cascade's credit.
+    #[must_use]
+    pub fn credit(&self) -> Option<(&Key, i128)> {
+        self.writes().iter().find_map(|write| Some((&write.key, write.given_back()?)))
     }
 
     /// Its writes, to change them.

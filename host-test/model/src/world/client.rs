@@ -1,18 +1,21 @@
 //! A client: it runs the core's machines against the table, one call at a time.
 
-use std::{mem, sync::Arc};
-
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Call, Decision, Hint, Outcome, Reply, Settle, Settlement, Step, preview,
-    wire,
+    Amount, Call, CascadeDecision, Decision, LevelDecision, Outcome, Reply, Settle, Settlement, Step,
 };
 
-use super::{Account, LIMIT, Message, World, number, parse, subject, told};
+use super::{
+    Account, LIMIT, TABLE, World,
+    machine::{End, Known, Machine, clock},
+    network::{Kind, Message},
+    number, parse,
+};
 use crate::{
     ablation::Ablation,
     ledger::{Actor, Violation},
     setting::Setting,
-    store::{Item, Landed, Request, write_item},
+    store::{Landed, Request},
+    tab::{Heard, Tab},
 };
 
 /// A client between two requests, or in one.
@@ -21,7 +24,8 @@ pub(super) struct Client {
     pub(super) skew_ms: i64,
     /// Requests it will still make.
     pub(super) left: u8,
-    pub(super) hint: Option<Hint>,
+    /// What it has heard of the entity it asks for and of those above; none: what it knew at first.
+    heard: Option<Vec<Known>>,
     pub(super) task: Option<Box<Task>>,
     /// What it may settle.
     pub(super) lent: Option<Lent>,
@@ -31,18 +35,17 @@ pub(super) struct Client {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Task {
     machine: Machine,
-    /// What has not landed of the step, in order.
-    pub(super) calls: Vec<Call>,
-    replies: Vec<Reply>,
+    /// The calls of the step: they are made side by side, and land in any order.
+    calls: Vec<Sent>,
     /// The instant they were planned at.
     pub(super) planned: u8,
 }
 
+/// A call of the step that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::large_enum_variant, reason = "most are the large one")]
-enum Machine {
-    Acquire(Acquire),
-    Settle(Settle),
+enum Sent {
+    Pending(Call),
+    Answered(Reply),
 }
 
 /// A lease that is not settled.
@@ -67,32 +70,75 @@ pub(super) enum Delivery {
 
 impl Client {
     pub(super) fn new(skew_ms: i64, requests: u8) -> Self {
-        Self { skew_ms, left: requests, hint: None, task: None, lent: None }
+        Self { skew_ms, left: requests, heard: None, task: None, lent: None }
+    }
+
+    /// What it knows of the entity it asks for, and of those above that it knows.
+    pub(super) fn known(&self, setting: &Setting, client: u8) -> Vec<Known> {
+        let at_first = || {
+            let chain = setting.chain(setting.asked_by(client)).into_iter();
+            let known = if setting.knows_parents { usize::MAX } else { 1 };
+            chain.take(known).map(|place| Known::at_first(setting, place)).collect()
+        };
+        self.heard.clone().unwrap_or_else(at_first)
     }
 }
 
-impl Machine {
-    fn actor(&self, client: u8) -> Actor {
-        match self {
-            Self::Acquire(_) => Actor::Acquire,
-            Self::Settle(_) => Actor::Settle(client),
-        }
+impl Task {
+    fn boxed(machine: Machine, calls: Vec<Call>, planned: u8) -> Box<Self> {
+        Box::new(Self { machine, calls: calls.into_iter().map(Sent::Pending).collect(), planned })
+    }
+
+    /// What has not landed of the step, and where it stands in it.
+    pub(super) fn pending(&self) -> impl Iterator<Item = (usize, &Call)> {
+        self.calls.iter().enumerate().filter_map(|(index, sent)| match sent {
+            Sent::Pending(call) => Some((index, call)),
+            Sent::Answered(_) => None,
+        })
+    }
+
+    /// The replies to all calls of the step, once there are.
+    fn replies(&self) -> Option<Vec<Reply>> {
+        let reply = |sent: &Sent| match sent {
+            Sent::Pending(_) => None,
+            Sent::Answered(reply) => Some(reply.clone()),
+        };
+        self.calls.iter().map(reply).collect()
+    }
+
+    pub(super) fn actor(&self, client: u8, request: &Request) -> Actor {
+        self.machine.actor(client, request)
     }
 }
 
 impl World {
-    pub(super) fn start(&mut self, setting: &Setting, client: u8, shard: u32) -> Option<Account> {
+    pub(super) fn start(&mut self, setting: &Setting, client: u8, draw: u32) -> Option<Account> {
         let it = self.clients.get(usize::from(client))?;
         if it.task.is_some() || it.left == 0 {
             return None;
         }
-        let hint = it.hint.clone().unwrap_or_else(|| setting.hint());
-        let (machine, call) = draw(setting, &hint, shard, self.clock_ms(setting, client))?;
+        let known = it.known(setting, client);
+        let mut rest = draw;
+        let mut shards = Vec::new();
+        for known in &known {
+            shards.push(rest % known.hint.shard_count);
+            rest /= known.hint.shard_count;
+        }
+        if rest > 0 {
+            return None;
+        }
+        let now_ms = clock(self.clock_ms(setting, client));
+        let (machine, calls) = Machine::begin(setting, &known, &shards, now_ms)?;
         let planned = self.planned();
         let it = &mut self.clients[usize::from(client)];
         it.left -= 1;
-        it.task = Some(Task::boxed(Machine::Acquire(machine), vec![call], planned));
-        Some(Account::said(format!("asks for {} and draws shard {shard}", setting.amount)))
+        it.task = Some(Task::boxed(machine, calls, planned));
+        let drawn = known
+            .iter()
+            .zip(shards)
+            .map(|(known, shard)| format!("{} shard {shard}", setting.entity(known.place).name));
+        let drawn = drawn.collect::<Vec<_>>().join(", ");
+        Some(Account::said(format!("asks for {} and draws {drawn}", setting.amount)))
     }
 
     pub(super) fn settle(
@@ -106,87 +152,103 @@ impl World {
             return Ok(None);
         }
         let Some(lent) = it.lent.take() else { return Ok(None) };
-        self.ledger.lend(client, lent.start, i128::from(setting.amount) * 1000);
+        let place = setting.asked_by(client);
+        self.ledgers[usize::from(place)].lend(client, lent.start, i128::from(setting.amount) * 1000);
         let actual = vec![Amount::new(LIMIT, u64::from(used))];
-        let mut machine = Settle::new(&subject().table, &lent.lease, actual);
-        let clock_ms = self.clock_ms(setting, client);
-        let said = format!("settles: it used {used}");
-        match machine.advance(clock(clock_ms), &[]) {
+        let mut machine = Machine::Settle(Settle::new(TABLE, &lent.lease, actual));
+        let mut account = Account::said(format!("settles: it used {used}"));
+        match machine.advance(clock(self.clock_ms(setting, client)), &[]) {
             Step::Perform(calls) => {
-                let task = Task::boxed(Machine::Settle(machine), calls, self.planned());
+                let task = Task::boxed(machine, calls, self.planned());
                 self.clients[usize::from(client)].task = Some(task);
-                Ok(Some(Account::said(said)))
             }
-            Step::Done(settlement) => {
-                settled(&settlement)?;
-                Ok(Some(Account::said(format!("{said}: {settlement:?}"))))
-            }
+            Step::Done(end) => self.ended(setting, client, end, false, &mut account)?,
         }
-    }
-
-    /// The client's call is sent again; the copy on its way may land whenever it likes.
-    pub(super) fn copy(&mut self, client: u8) -> Option<Account> {
-        let task = self.clients.get(usize::from(client))?.task.as_ref()?;
-        let call = task.calls.first()?.clone();
-        let from = task.machine.actor(client);
-        self.ledger.fault();
-        let planned = task.planned;
-        self.send([Message { client, from, call, planned }]);
-        Some(Account::said("waits in vain and sends its call again".into()))
+        Ok(Some(account))
     }
 
     pub(super) fn die(&mut self, client: u8) -> Option<Account> {
         self.clients.get_mut(usize::from(client))?.task.take()?;
-        self.ledger.fault();
-        self.network.retain(|message| message.client != client || message.from != Actor::FollowUp);
+        self.fault();
+        self.network.retain(|message| message.client != client || !message.is_follow_up());
         Some(Account::said("it dies".into()))
-    }
-
-    fn send(&mut self, messages: impl IntoIterator<Item = Message>) {
-        self.network.extend(messages);
-        // Which of two equal worlds sent them first makes no difference.
-        self.network.sort_by(|a, b| (a.client, &a.call.body).cmp(&(b.client, &b.call.body)));
     }
 
     pub(super) fn land(
         &mut self,
         setting: &Setting,
         client: u8,
+        index: u8,
         delivery: Delivery,
     ) -> Result<Option<Account>, Violation> {
-        let Some(it) = self.clients.get_mut(usize::from(client)) else { return Ok(None) };
-        let Some(mut task) = it.task.take() else { return Ok(None) };
-        let clock_ms = self.clock_ms(setting, client);
-        let call = task.calls.remove(0);
-        let request = parse(setting, &call, clock_ms);
+        let task = self.clients.get(usize::from(client)).and_then(|it| it.task.as_ref());
+        let pending = task.and_then(|task| task.pending().nth(index.into()));
+        let Some((at, call)) = pending.map(|(at, call)| (at, call.clone())) else { return Ok(None) };
+        let Some(mut task) = self.clients[usize::from(client)].task.take() else { return Ok(None) };
+        let request = parse(setting, &call, self.clock_ms(setting, client));
         let mut account = Account::default();
         let mut reply = Reply::Failed("no reply".into());
+        let mut landed = Vec::new();
         for _ in 0..if delivery == Delivery::Twice { 2 } else { 1 } {
-            let landed;
             (reply, landed) = match (&*request, delivery) {
                 (Request::Read { keys, .. }, Delivery::Stale) => (self.store.stale_read(keys), Vec::new()),
                 (request, _) => self.store.execute(request),
             };
-            self.ledger.observe(setting, task.machine.actor(client), &landed)?;
-            account.landed.extend(landed);
+            self.observe(setting, task.actor(client, &request), &landed)?;
+            account.landed.extend(landed.clone());
+        }
+        if let Machine::Cascade(_, tab) = &mut task.machine {
+            self.note(setting, client, tab, &request, &landed, delivery)?;
         }
         let lands = if account.landed.is_empty() { "reads or is refused" } else { "lands" };
         account.said = format!("{} {lands}", call.operation);
         if matches!(delivery, Delivery::Twice | Delivery::Unanswered) {
-            self.ledger.fault();
+            self.fault();
         }
         if delivery == Delivery::Unanswered {
             account.said.push_str(", the reply is lost");
             reply = Reply::Failed("no reply".into());
         }
-        task.replies.push(reply);
-        if task.calls.is_empty() {
-            let stale = delivery == Delivery::Stale;
-            self.advance(setting, client, *task, stale, &mut account)?;
-        } else {
-            self.clients[usize::from(client)].task = Some(task);
+        task.calls[at] = Sent::Answered(reply);
+        match task.replies() {
+            Some(replies) => {
+                let stale = delivery == Delivery::Stale;
+                self.advance(setting, client, *task, &replies, stale, &mut account)?;
+            }
+            None => self.clients[usize::from(client)].task = Some(task),
         }
         Ok(Some(account))
+    }
+
+    /// Notes on a cascade's tab what a call of it came to.
+    fn note(
+        &self,
+        setting: &Setting,
+        client: u8,
+        tab: &mut Tab,
+        request: &Request,
+        landed: &[Landed],
+        delivery: Delivery,
+    ) -> Result<(), Violation> {
+        let answered = delivery != Delivery::Unanswered;
+        if request.credit().is_some() {
+            if landed.is_empty() && !answered {
+                tab.excuse();
+            }
+            return tab.book(landed).map(drop);
+        }
+        let Some(place) = request.keys().first().and_then(|key| setting.owner(key)) else { return Ok(()) };
+        let heard = if !answered {
+            Heard::Nothing
+        } else if tab.book(landed)? {
+            Heard::Took
+        } else if delivery != Delivery::Stale && self.holds_enough(setting, client, place) {
+            Heard::Enough
+        } else {
+            Heard::Short
+        };
+        tab.hear(place, heard);
+        Ok(())
     }
 
     fn advance(
@@ -194,38 +256,49 @@ impl World {
         setting: &Setting,
         client: u8,
         mut task: Task,
+        replies: &[Reply],
         stale: bool,
         account: &mut Account,
     ) -> Result<(), Violation> {
-        let clock_ms = self.clock_ms(setting, client);
-        let replies = mem::take(&mut task.replies);
-        let calls = match &mut task.machine {
-            Machine::Acquire(machine) => match machine.advance(clock(clock_ms), &replies) {
-                Step::Perform(calls) => calls,
-                Step::Done(decision) => {
-                    account.said = format!("{}: {}", account.said, describe(&decision.outcome));
-                    return self.decided(setting, client, decision, stale, &account.landed);
-                }
-            },
-            Machine::Settle(machine) => match machine.advance(clock(clock_ms), &replies) {
-                Step::Perform(calls) => calls,
-                Step::Done(settlement) => {
-                    account.said = format!("{}: {settlement:?}", account.said);
-                    return settled(&settlement);
-                }
-            },
+        let calls = match task.machine.advance(clock(self.clock_ms(setting, client)), replies) {
+            Step::Perform(calls) => calls,
+            Step::Done(end) => return self.ended(setting, client, end, stale, account),
         };
-        let is_look = calls
-            .iter()
-            .any(|call| call.operation == "BatchGetItem" && !call.body.contains("ConsistentRead"));
+        let is_look = matches!(task.machine, Machine::Acquire(_))
+            && calls
+                .iter()
+                .any(|call| call.operation == "BatchGetItem" && !call.body.contains("ConsistentRead"));
         if setting.ablation == Ablation::Look && is_look {
             account.said.push_str(": rejected without a look at the other shards");
-            return self.check_rejection(setting, client, setting.shard_count);
+            let shard_count = setting.entity(setting.asked_by(client)).shard_count;
+            return self.check_rejection(setting, client, shard_count);
         }
-        task.calls = calls;
-        task.planned = self.planned();
-        self.clients[usize::from(client)].task = Some(Box::new(task));
+        self.clients[usize::from(client)].task = Some(Task::boxed(task.machine, calls, self.planned()));
         Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        setting: &Setting,
+        client: u8,
+        end: End,
+        stale: bool,
+        account: &mut Account,
+    ) -> Result<(), Violation> {
+        match end {
+            End::Decision(decision) => {
+                account.said = format!("{}: {}", account.said, describe(&decision.outcome));
+                self.decided(setting, client, decision, stale, &account.landed)
+            }
+            End::Cascade(decision, tab) => {
+                account.said = format!("{}: {}", account.said, describe(&decision.outcome));
+                self.cascaded(setting, client, decision, tab)
+            }
+            End::Settlement(settlement) => {
+                account.said = format!("{}: {settlement:?}", account.said);
+                settled(&settlement)
+            }
+        }
     }
 
     fn decided(
@@ -237,15 +310,15 @@ impl World {
         landed: &[Landed],
     ) -> Result<(), Violation> {
         let planned = self.planned();
-        let message = |call: &Call| Message { client, from: Actor::FollowUp, call: call.clone(), planned };
+        let message = |call: &Call| Message { client, kind: Kind::FollowUp, call: call.clone(), planned };
         self.send(decision.follow_ups.iter().map(message));
-        if let Outcome::Failed(error) = &decision.outcome {
-            return Err(Violation::new("liveness", format!("an error where none was due: {error}")));
-        }
+        not_failed(&decision.outcome)?;
+        let place = setting.asked_by(client);
         let clock_ms = self.clock_ms(setting, client);
-        self.ledger.check_instant(setting, clock_ms, &decision)?;
+        let ledger = &self.ledgers[usize::from(place)];
+        ledger.check_instant(setting.entity(place), clock_ms, &decision.outcome, &decision.limits)?;
         if let Outcome::Rejected { retry_after_ms } = decision.outcome {
-            self.probe(setting, clock_ms, retry_after_ms)?;
+            self.probe(setting, place, clock_ms, retry_after_ms)?;
             if !stale {
                 self.check_rejection(setting, client, decision.hint.shard_count)?;
             }
@@ -258,80 +331,54 @@ impl World {
             let start = landed.iter().filter_map(|write| number(&write.after, "ws")).max().unwrap_or(0);
             it.lent = Some(Lent { lease: lease.encode(), start });
         }
-        // The rejection itself is not remembered here: a hint never asks the table anything new.
-        it.hint = Some(Hint { blocked: Vec::new(), ..decision.hint });
+        it.heard = Some(vec![Known::of(place, decision.hint)]);
         Ok(())
     }
 
-    /// R9: who is rejected right after a look is so for want of tokens anywhere.
-    fn check_rejection(&self, setting: &Setting, client: u8, shard_count: u32) -> Result<(), Violation> {
-        let json = |item: &Arc<Item>| {
-            let mut json = String::new();
-            write_item(&mut json, item);
-            wire::decode_item(&json).ok()
-        };
-        let shards: Vec<_> = self.store.items().filter_map(|(_, item)| json(item)).collect();
-        let clock_ms = self.clock_ms(setting, client);
-        let report = preview::report(&shards, shard_count, &[setting.limit()], clock_ms);
-        let left = report.ok().and_then(|report| Some(report.limits.first()?.status.available));
-        let wanted = i64::try_from(setting.amount).unwrap_or(i64::MAX);
-        match left {
-            Some(left) if left >= wanted => {
-                let how = format!("rejected for {wanted} while all shards together hold {left}");
-                Err(Violation::new("R9", how))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// I8, I9: at the instant that was told, with nobody else about, a request is admitted by one
-    /// fast and one materialising write.
-    fn probe(&self, setting: &Setting, clock_ms: i64, retry_after_ms: u64) -> Result<(), Violation> {
-        let then_ms = clock_ms + i64::try_from(retry_after_ms).unwrap_or(i64::MAX);
-        if self.latest_end_ms(setting).is_some_and(|end_ms| end_ms > then_ms) {
-            // A clock ran ahead: nobody waits longer than one length for it (F15), so the instant
-            // is a little early and the answer then is another wait.
-            return Ok(());
-        }
-        for shard in 0..setting.shard_count {
-            let mut store = self.store.clone();
-            let Some((mut machine, mut call)) = draw(setting, &setting.hint(), shard, then_ms) else {
-                continue;
+    /// A cascade's answer: what its tab says of it, and what holds of every level by itself.
+    fn cascaded(
+        &mut self,
+        setting: &Setting,
+        client: u8,
+        decision: CascadeDecision,
+        mut tab: Tab,
+    ) -> Result<(), Violation> {
+        let (planned, clock_ms) = (self.planned(), self.clock_ms(setting, client));
+        let mut messages = Vec::new();
+        for call in &decision.follow_ups {
+            let request = parse(setting, call, clock_ms);
+            let kind = match request.credit() {
+                Some((key, milli)) => Kind::Credit(tab.promise(key, milli)?),
+                None => Kind::FollowUp,
             };
-            let mut writes = 0;
-            loop {
-                let request = parse(setting, &call, then_ms);
-                writes += u32::from(!matches!(*request, Request::Read { .. }));
-                let (reply, _) = store.execute(&request);
-                match machine.advance(clock(then_ms), &[reply]) {
-                    Step::Perform(mut calls) => call = calls.remove(0),
-                    Step::Done(decision) if decision.outcome.is_admitted() && writes <= 2 => break,
-                    Step::Done(decision) => {
-                        let said = describe(&decision.outcome);
-                        let invariant = if decision.outcome.is_admitted() { "I9" } else { "I8" };
-                        let then = told(then_ms);
-                        return Err(Violation::new(
-                            invariant,
-                            format!(
-                                "told to come back at {then}; then, on shard {shard}, after {writes} writes: {said}"
-                            ),
-                        ));
-                    }
-                }
-            }
+            messages.push(Message { client, kind, call: call.clone(), planned });
         }
+        self.send(messages);
+        not_failed(&decision.outcome)?;
+        tab.check(setting, &self.store, clock_ms, &decision)?;
+        let mut heard = Vec::new();
+        for LevelDecision { entity, limits, hint, .. } in decision.levels {
+            let Some(place) = setting.place(&entity) else { continue };
+            let ledger = &self.ledgers[usize::from(place)];
+            ledger.check_instant(setting.entity(place), clock_ms, &decision.outcome, &limits)?;
+            heard.push(Known::of(place, hint));
+        }
+        if let (Outcome::Rejected { retry_after_ms }, Some(level)) =
+            (&decision.outcome, heard.get(decision.decided_by))
+        {
+            self.probe(setting, level.place, clock_ms, *retry_after_ms)?;
+        }
+        self.clients[usize::from(client)].heard = Some(heard).filter(|heard| !heard.is_empty());
         Ok(())
-    }
-
-    fn latest_end_ms(&self, setting: &Setting) -> Option<i64> {
-        let start = |item: &Arc<Item>| number(item, "ws").and_then(|start| i64::try_from(start).ok());
-        self.store.items().filter_map(|(_, item)| start(item)).max().map(|start| start + setting.length_ms())
     }
 }
 
-impl Task {
-    fn boxed(machine: Machine, calls: Vec<Call>, planned: u8) -> Box<Self> {
-        Box::new(Self { machine, calls, replies: Vec::new(), planned })
+fn not_failed(outcome: &Outcome) -> Result<(), Violation> {
+    match outcome {
+        Outcome::Failed(error) => {
+            Err(Violation::new("liveness", format!("an error where none was due: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -344,33 +391,10 @@ fn settled(settlement: &Settlement) -> Result<(), Violation> {
     }
 }
 
-fn describe(outcome: &Outcome) -> String {
+pub(super) fn describe(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Admitted(_) => "admitted".into(),
         Outcome::Rejected { retry_after_ms } => format!("rejected, come back in {retry_after_ms} ms"),
         other => format!("{other:?}"),
     }
-}
-
-fn clock(ms: i64) -> u64 {
-    u64::try_from(ms).unwrap_or_default()
-}
-
-/// A machine that draws this shard, and its first call.
-fn draw(setting: &Setting, hint: &Hint, shard: u32, now_ms: i64) -> Option<(Acquire, Call)> {
-    let pk = format!("\"{}\"", subject().bucket_pk(shard));
-    (0..256).find_map(|seed| {
-        let mut machine = Acquire::new(AcquireRequest {
-            subject: subject(),
-            consume: vec![Amount::new(LIMIT, setting.amount)],
-            limits: vec![setting.limit()],
-            hint: Some(hint.clone()),
-            seed,
-            ..AcquireRequest::default()
-        });
-        match machine.advance(clock(now_ms), &[]) {
-            Step::Perform(mut calls) if calls[0].body.contains(&pk) => Some((machine, calls.remove(0))),
-            _ => None,
-        }
-    })
 }

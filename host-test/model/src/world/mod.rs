@@ -5,54 +5,40 @@
 //! the world's plus its own error.
 
 mod client;
+mod hands;
+mod machine;
+mod network;
+mod rejection;
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
-use onewindow::{Call, Resend, Subject};
+use onewindow::{Call, Resend};
 
 use crate::{
     ablation::Ablation,
+    entity::stamped_parent,
     event::{Budget, Event, spend},
     ledger::{Actor, Ledger, Violation},
     setting::Setting,
-    store::{Item, Key, Landed, Request, Store, Value},
+    store::{Item, Landed, Request, Store, Value},
 };
 use client::{Client, Delivery};
+use network::Message;
 
-/// The quota every world is about.
+/// The table every world has.
+pub const TABLE: &str = "t";
+/// The quota every entity has.
 pub const LIMIT: &str = "q";
 /// When the world's clock starts, epoch ms.
 pub const EPOCH_MS: i64 = 1_800_000_000_000;
-
-/// The subject every client asks for.
-#[must_use]
-pub fn subject() -> Subject {
-    Subject::new("t", "n", "e", "r")
-}
-
-/// The key of a shard's item.
-#[must_use]
-pub fn shard_key(shard: u32) -> Key {
-    (subject().bucket_pk(shard), "#STATE".into())
-}
-
-/// A call on its way that nobody waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Message {
-    client: u8,
-    from: Actor,
-    call: Call,
-    /// The instant it was planned at.
-    planned: u8,
-}
 
 /// Everything there is at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     /// The table.
     pub store: Store,
-    /// The books.
-    pub ledger: Ledger,
+    /// The books, one for each entity.
+    pub ledgers: Vec<Ledger>,
     instant: u8,
     clients: Vec<Client>,
     network: Vec<Message>,
@@ -72,9 +58,11 @@ impl World {
     /// The beginning of a setting.
     #[must_use]
     pub fn new(setting: &Setting) -> Self {
+        let skewed = setting.skews_ms.iter().any(|skew| *skew != 0);
+        let ledgers = setting.entities.iter().map(|entity| Ledger::new(skewed || entity.old_items));
         Self {
             store: setting.store(),
-            ledger: Ledger::new(setting),
+            ledgers: ledgers.collect(),
             instant: 0,
             clients: setting.skews_ms.iter().map(|skew_ms| Client::new(*skew_ms, setting.requests)).collect(),
             network: Vec::new(),
@@ -107,65 +95,73 @@ impl World {
             events.push(Event::Tick);
         }
         for (index, client) in (0_u8..).zip(&self.clients) {
-            match client.task.as_ref().and_then(|task| task.calls.first()) {
+            match &client.task {
                 None => {
                     if client.left > 0 {
-                        let hint = client.hint.as_ref();
-                        let known = hint.map_or(setting.shard_count, |hint| hint.shard_count);
-                        events.extend((0..known).map(|shard| Event::Start(index, shard)));
+                        let known = client.known(setting, index);
+                        let draws = known.iter().map(|known| known.hint.shard_count).product();
+                        events.extend((0..draws).map(|draw| Event::Start(index, draw)));
                     }
                     if client.lent.is_some() && self.budget.settlements > 0 {
                         let more = u8::try_from(setting.amount).unwrap_or(u8::MAX).saturating_add(1);
                         events.extend([Event::Settle(index, 0), Event::Settle(index, more)]);
                     }
                 }
-                Some(call) => self.events_of_call(setting, index, call, &mut events),
+                Some(task) => {
+                    for (place, (_, call)) in (0_u8..).zip(task.pending()) {
+                        self.events_of_call(setting, index, place, call, &mut events);
+                    }
+                    if self.budget.deaths > 0 {
+                        events.push(Event::Die(index));
+                    }
+                }
             }
         }
         for (index, message) in (0_u8..).zip(&self.network) {
             events.push(Event::Deliver(index));
-            let is_follow_up = message.from == Actor::FollowUp;
-            if is_follow_up && self.budget.duplicates > 0 {
+            if message.may_land_twice() && self.budget.duplicates > 0 {
                 events.push(Event::Duplicate(index));
             }
-            if is_follow_up && self.budget.follow_ups > 0 {
+            if message.is_follow_up() && self.budget.follow_ups > 0 {
                 events.push(Event::LoseFollowUp(index));
             }
         }
         for (key, item) in self.store.items() {
-            let Some(shard) = key.0.rsplit('#').next().and_then(|id| id.parse().ok()) else { continue };
+            let Some(place) = setting.owner(key) else { continue };
+            let Some(id) = key.0.rsplit('#').next().and_then(|id| id.parse().ok()) else { continue };
+            let shard = Setting::shard_number(place, id);
             if self.budget.old > 0 && number(item, "tk").is_some_and(|tokens| tokens >= 1000) {
                 events.push(Event::OldFast(shard));
                 events.extend(setting.old_skews_ms.iter().map(|skew_ms| Event::OldPass(shard, *skew_ms)));
             }
-            if self.budget.expiries > 0 && self.may_expire(setting, item) {
+            if self.budget.expiries > 0 && self.may_expire(setting, place, item) {
                 events.push(Event::Expire(shard));
+            }
+            if self.budget.restamps > 0 && setting.entity(place).next_parent.is_some() {
+                events.push(Event::Restamp(shard));
             }
         }
         events
     }
 
-    fn events_of_call(&self, setting: &Setting, client: u8, call: &Call, events: &mut Vec<Event>) {
-        events.push(Event::Land(client));
+    fn events_of_call(&self, setting: &Setting, client: u8, place: u8, call: &Call, events: &mut Vec<Event>) {
+        events.push(Event::Land(client, place));
         if call.operation == "BatchGetItem" {
             let may_be_stale =
                 setting.ablation == Ablation::ConsistentRead || !call.body.contains("ConsistentRead");
             if self.budget.stale > 0 && may_be_stale {
-                events.push(Event::LandStale(client));
+                events.push(Event::LandStale(client, place));
             }
         } else {
             if self.budget.replies > 0 {
-                events.push(Event::LoseReply(client));
+                events.push(Event::LoseReply(client, place));
                 if call.resend != Resend::Never {
-                    events.push(Event::Resend(client));
+                    events.push(Event::Resend(client, place));
                 }
             }
             if self.budget.copies > 0 && call.resend != Resend::Never {
-                events.push(Event::Copy(client));
+                events.push(Event::Copy(client, place));
             }
-        }
-        if self.budget.deaths > 0 {
-            events.push(Event::Die(client));
         }
     }
 
@@ -175,16 +171,17 @@ impl World {
     /// The invariant it breaks.
     pub fn step(&mut self, setting: &Setting, event: Event) -> Result<Option<Account>, Violation> {
         let can_happen = match event {
-            Event::LandStale(_) => spend(&mut self.budget.stale),
-            Event::Resend(_) | Event::LoseReply(_) => spend(&mut self.budget.replies),
-            Event::Copy(_) => spend(&mut self.budget.copies),
+            Event::LandStale(..) => spend(&mut self.budget.stale),
+            Event::Resend(..) | Event::LoseReply(..) => spend(&mut self.budget.replies),
+            Event::Copy(..) => spend(&mut self.budget.copies),
             Event::Die(_) => spend(&mut self.budget.deaths),
             Event::Duplicate(_) => spend(&mut self.budget.duplicates),
             Event::LoseFollowUp(_) => spend(&mut self.budget.follow_ups),
             Event::OldFast(_) | Event::OldPass(..) => spend(&mut self.budget.old),
             Event::Expire(_) => spend(&mut self.budget.expiries),
             Event::Settle(..) => spend(&mut self.budget.settlements),
-            Event::Tick | Event::Start(..) | Event::Land(_) | Event::Deliver(_) => true,
+            Event::Restamp(_) => spend(&mut self.budget.restamps),
+            Event::Tick | Event::Start(..) | Event::Land(..) | Event::Deliver(_) => true,
         };
         if !can_happen {
             return Ok(None);
@@ -193,20 +190,21 @@ impl World {
             Event::Tick => Ok(self.tick(setting)),
             Event::Start(client, shard) => Ok(self.start(setting, client, shard)),
             Event::Settle(client, used) => self.settle(setting, client, used),
-            Event::Land(client) => self.land(setting, client, Delivery::Once),
-            Event::LandStale(client) => self.land(setting, client, Delivery::Stale),
-            Event::Resend(client) => self.land(setting, client, Delivery::Twice),
-            Event::LoseReply(client) => self.land(setting, client, Delivery::Unanswered),
-            Event::Copy(client) => Ok(self.copy(client)),
+            Event::Land(client, call) => self.land(setting, client, call, Delivery::Once),
+            Event::LandStale(client, call) => self.land(setting, client, call, Delivery::Stale),
+            Event::Resend(client, call) => self.land(setting, client, call, Delivery::Twice),
+            Event::LoseReply(client, call) => self.land(setting, client, call, Delivery::Unanswered),
+            Event::Copy(client, call) => Ok(self.copy(setting, client, call)),
             Event::Die(client) => Ok(self.die(client)),
             Event::Deliver(index) => self.deliver(setting, index, true),
             Event::Duplicate(index) => self.deliver(setting, index, false),
             Event::LoseFollowUp(index) => Ok(self.lose(index)),
-            Event::OldFast(shard) => self.old_write(shard, None),
+            Event::OldFast(shard) => self.old_write(setting, shard, None),
             Event::OldPass(shard, skew_ms) => {
-                self.old_write(shard, Some(self.now_ms(setting) + i64::from(skew_ms)))
+                self.old_write(setting, shard, Some(self.now_ms(setting) + i64::from(skew_ms)))
             }
             Event::Expire(shard) => Ok(self.expire(setting, shard)),
+            Event::Restamp(shard) => Ok(self.restamp(setting, shard)),
         }
     }
 
@@ -218,77 +216,56 @@ impl World {
         Some(Account::said(format!("the clock reads {}", told(self.now_ms(setting)))))
     }
 
-    fn deliver(&mut self, setting: &Setting, index: u8, last: bool) -> Result<Option<Account>, Violation> {
-        let Some(message) = self.network.get(usize::from(index)).cloned() else { return Ok(None) };
-        if last {
-            self.network.remove(usize::from(index));
-        }
-        let request = parse(setting, &message.call, self.clock_ms(setting, message.client));
-        let (_, landed) = self.store.execute(&request);
-        self.ledger.observe(setting, message.from, &landed)?;
-        let what = if message.from == Actor::FollowUp { "a follow-up" } else { "the first copy" };
-        let said = format!("{what} {}", if landed.is_empty() { "is refused" } else { "lands" });
-        Ok(Some(Account { landed, said }))
-    }
-
-    fn lose(&mut self, index: u8) -> Option<Account> {
-        let lost = self.network.get(usize::from(index))?;
-        if lost.from != Actor::FollowUp {
-            return None;
-        }
-        self.ledger.fault();
-        self.network.remove(usize::from(index));
-        Some(Account::said("it is lost".into()))
-    }
-
-    fn old_write(&mut self, shard: u32, refill_ms: Option<i64>) -> Result<Option<Account>, Violation> {
-        let key = shard_key(shard);
-        let Some(before) = self.store.get(&key).cloned() else { return Ok(None) };
-        let tokens = number(&before, "tk").unwrap_or(0);
-        if tokens < 1000 {
-            return Ok(None);
-        }
-        self.ledger.fault();
-        let mut after = (*before).clone();
-        after.insert(attribute("tk"), Value::Number(tokens - 1000));
-        after.insert(attribute("tc"), Value::Number(number(&before, "tc").unwrap_or(0) + 1000));
-        if let Some(refill_ms) = refill_ms {
-            after.insert("rf".into(), Value::Number(refill_ms.into()));
-            after.remove("vu");
-        }
-        self.store.insert(key.clone(), after);
-        let after = self.store.get(&key).cloned().unwrap_or_default();
-        let landed = vec![Landed { key, before: Some(before), after }];
-        self.ledger.observe_old(&landed);
-        Ok(Some(Account { landed, said: "an old writer spends a token".into() }))
-    }
-
     /// The instant a call is planned at; where nothing expires, it makes no difference.
     fn planned(&self) -> u8 {
         if self.budget.expiries > 0 { self.instant } else { 0 }
     }
 
-    /// Whether the table may drop the item now.
-    ///
-    /// Six windows lie between a window's end and the expiry of an item that was used in it. They
-    /// are one here, so that an expiry is to be seen at all; a call that was planned before the
-    /// item's window ended is not under way for as long as that.
-    fn may_expire(&self, setting: &Setting, item: &Item) -> bool {
-        let now_ms = self.now_ms(setting);
-        let expired = matches!(item.get("ttl"), Some(Value::Number(ttl)) if ttl * 1000 <= i128::from(now_ms));
-        let tasks = self.clients.iter().filter_map(|client| client.task.as_ref()).map(|task| task.planned);
-        let mut planned = tasks.chain(self.network.iter().map(|message| message.planned));
-        let ago_ms = |instant: u8| now_ms - EPOCH_MS - setting.instants_ms[usize::from(instant)];
-        expired && planned.all(|instant| ago_ms(instant) < setting.length_ms())
+    fn ago_ms(&self, setting: &Setting, instant: u8) -> i64 {
+        self.now_ms(setting) - EPOCH_MS - setting.instants_ms[usize::from(instant)]
     }
 
-    fn expire(&mut self, setting: &Setting, shard: u32) -> Option<Account> {
-        let key = shard_key(shard);
-        self.store.get(&key).filter(|item| self.may_expire(setting, item))?;
-        self.ledger.fault();
-        self.ledger.forget(&key.0);
-        self.store.remove(&key);
-        Some(Account::said("the item is gone".into()))
+    /// Books what landed: no request speaks of two entities. C4: a shard is made under the parent
+    /// that its entity's own record names at that moment.
+    fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
+        let Some(place) = landed.first().and_then(|landed| setting.owner(&landed.key)) else {
+            return Ok(());
+        };
+        let entity = setting.entity(place);
+        let record = self.store.get(&entity.record_key()).and_then(|record| stamped_parent(record));
+        for made in landed.iter().filter(|landed| landed.before.is_none()) {
+            if stamped_parent(&made.after) != record {
+                let how = format!("{} is made under another parent than {record:?}", made.key.0);
+                return Err(Violation::new("C4", how));
+            }
+        }
+        self.ledgers[usize::from(place)].observe(entity, actor, landed)
+    }
+
+    /// Something went wrong.
+    fn fault(&mut self) {
+        self.ledgers.iter_mut().for_each(Ledger::fault);
+    }
+
+    /// The shards of an entity.
+    fn shards<'a>(&'a self, setting: &'a Setting, place: u8) -> impl Iterator<Item = &'a Arc<Item>> {
+        let entity = setting.entity(place);
+        self.store.items().filter(|(key, _)| entity.owns(key)).map(|(_, item)| item)
+    }
+
+    /// What must hold where nobody is on the way.
+    ///
+    /// # Errors
+    /// I3.
+    pub fn check_rest(&self, setting: &Setting) -> Result<(), Violation> {
+        if !self.is_quiet() {
+            return Ok(());
+        }
+        let check = |(place, ledger): (u8, &Ledger)| {
+            let items = self.shards(setting, place).map(|item| &**item);
+            ledger.check_convergence(setting.entity(place), items)
+        };
+        (0..).zip(&self.ledgers).try_for_each(check)
     }
 }
 

@@ -1,25 +1,21 @@
 //! The settings that are explored. Small ones in every order; the others at random.
 
-use crate::{ablation::Ablation, event::Budget, setting::Setting};
+mod cascades;
+
+use crate::{ablation::Ablation, entity::Entity, event::Budget, setting::Setting};
 
 /// A quiet world of two shards, on which the others vary.
 fn base(name: &'static str) -> Setting {
     Setting {
         name,
-        shard_count: 2,
-        present: vec![0, 1],
-        old_items: false,
-        wide: false,
-        refilled_ms: None,
-        capacity: 2,
+        entities: vec![Entity::default()],
+        asks: vec![],
+        knows_parents: true,
         amount: 1,
-        length_seconds: 1,
-        began_ms: Some(1000),
         instants_ms: vec![0, 1000],
         skews_ms: vec![0, 0, 0],
         requests: 1,
         old_skews_ms: vec![],
-        wcu_milli: 1_000_000,
         budget: Budget::default(),
         ablation: Ablation::Nothing,
     }
@@ -28,31 +24,36 @@ fn base(name: &'static str) -> Setting {
 /// Worlds small enough for every order of events.
 #[must_use]
 pub fn small() -> Vec<Setting> {
-    vec![
+    let alone = vec![
         // Three clients, two windows, two shards.
         Setting { instants_ms: vec![0, 500, 1000], ..base("boundary") },
         Setting { skews_ms: vec![0, 400, -400], instants_ms: vec![0, 600, 1000], ..base("skew") },
-        Setting { present: vec![0], instants_ms: vec![0, 1000], ..base("join") },
         Setting {
-            present: vec![0],
+            entities: vec![Entity { present: vec![0], ..Entity::default() }],
+            instants_ms: vec![0, 1000],
+            ..base("join")
+        },
+        Setting {
+            entities: vec![Entity { present: vec![0], ..Entity::default() }],
             budget: Budget { stale: 2, ..Budget::default() },
             skews_ms: vec![0, 0],
             requests: 2,
             ..base("join-stale")
         },
         Setting {
-            present: vec![0],
-            began_ms: Some(500),
+            entities: vec![Entity { present: vec![0], began_ms: Some(500), ..Entity::default() }],
             instants_ms: vec![0, 500, 1500],
             ..base("join-live")
         },
         Setting {
-            present: vec![1],
-            began_ms: Some(500),
+            entities: vec![Entity { present: vec![1], began_ms: Some(500), ..Entity::default() }],
             instants_ms: vec![0, 500],
             ..base("shard-0-missing")
         },
-        Setting { present: vec![], began_ms: None, ..base("first-use") },
+        Setting {
+            entities: vec![Entity { present: vec![], began_ms: None, ..Entity::default() }],
+            ..base("first-use")
+        },
         Setting {
             budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },
             skews_ms: vec![0, 0],
@@ -73,7 +74,7 @@ pub fn small() -> Vec<Setting> {
             ..base("old-writers")
         },
         Setting {
-            old_items: true,
+            entities: vec![Entity { old_items: true, ..Entity::default() }],
             budget: Budget { old: 1, ..Budget::default() },
             old_skews_ms: vec![-400, 400],
             skews_ms: vec![0, 0],
@@ -81,12 +82,15 @@ pub fn small() -> Vec<Setting> {
             ..base("old-items")
         },
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                wcu_milli: 1000,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             amount: 2,
-            wcu_milli: 1000,
-            began_ms: Some(500),
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
             requests: 2,
@@ -94,12 +98,15 @@ pub fn small() -> Vec<Setting> {
         },
         // The grant that is split is given in this window.
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                wcu_milli: 1000,
+                refilled_ms: Some(0),
+                ..Entity::default()
+            }],
             amount: 2,
-            wcu_milli: 1000,
-            refilled_ms: Some(0),
             instants_ms: vec![0],
             skews_ms: vec![0, 0],
             requests: 2,
@@ -107,29 +114,38 @@ pub fn small() -> Vec<Setting> {
         },
         // Twice in one window, and the next one after it.
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
-            wcu_milli: 0,
-            refilled_ms: Some(0),
-            began_ms: Some(0),
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                wcu_milli: 0,
+                refilled_ms: Some(0),
+                began_ms: Some(0),
+                ..Entity::default()
+            }],
             instants_ms: vec![0, 1000],
             requests: 2,
             ..base("doubling-twice")
         },
         Setting {
-            shard_count: 4,
-            present: vec![0, 1, 2, 3],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 4,
+                present: vec![0, 1, 2, 3],
+                capacity: 4,
+                ..Entity::default()
+            }],
             amount: 2,
             skews_ms: vec![0, 0],
             ..base("four-shards")
         },
         Setting {
-            shard_count: 4,
-            present: vec![0, 1],
-            capacity: 4,
-            began_ms: Some(500),
+            entities: vec![Entity {
+                shard_count: 4,
+                present: vec![0, 1],
+                capacity: 4,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
             ..base("four-join")
@@ -144,8 +160,7 @@ pub fn small() -> Vec<Setting> {
         // A shard whose old balance is larger than its share is told of a window, and an old writer
         // takes away what would have kept a fast write from it.
         Setting {
-            wide: true,
-            capacity: 4,
+            entities: vec![Entity { wide: true, capacity: 4, ..Entity::default() }],
             instants_ms: vec![0],
             skews_ms: vec![0, 0],
             requests: 3,
@@ -155,11 +170,14 @@ pub fn small() -> Vec<Setting> {
         },
         // A clock that is behind doubles the count while one that is not opens the next window.
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            refilled_ms: Some(400),
-            wcu_milli: 0,
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                refilled_ms: Some(400),
+                wcu_milli: 0,
+                capacity: 4,
+                ..Entity::default()
+            }],
             amount: 2,
             instants_ms: vec![0, 400],
             skews_ms: vec![0, -400],
@@ -167,15 +185,18 @@ pub fn small() -> Vec<Setting> {
             ..base("late-doubling")
         },
         Setting {
-            shard_count: 4,
-            present: vec![0, 1, 2, 3],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 4,
+                present: vec![0, 1, 2, 3],
+                capacity: 4,
+                ..Entity::default()
+            }],
             amount: 1,
             instants_ms: vec![0],
             ..base("four-shards-three")
         },
         Setting {
-            capacity: 3,
+            entities: vec![Entity { capacity: 3, ..Entity::default() }],
             amount: 2,
             budget: Budget { stale: 1, ..Budget::default() },
             ..base("gather")
@@ -188,20 +209,23 @@ pub fn small() -> Vec<Setting> {
         },
         // Leases that are given back, or cost more, while the window ends.
         Setting {
+            entities: vec![Entity { began_ms: Some(500), ..Entity::default() }],
             budget: Budget { settlements: 2, replies: 1, ..Budget::default() },
-            began_ms: Some(500),
             instants_ms: vec![0, 600],
             skews_ms: vec![0, 0],
             requests: 2,
             ..base("settle")
         },
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                wcu_milli: 1000,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             amount: 2,
-            wcu_milli: 1000,
-            began_ms: Some(500),
             instants_ms: vec![0, 600],
             skews_ms: vec![0, 0],
             requests: 2,
@@ -210,13 +234,17 @@ pub fn small() -> Vec<Setting> {
         },
         // Four shards, three clients, two windows.
         Setting {
-            shard_count: 4,
-            present: vec![0, 1, 2, 3],
-            capacity: 4,
+            entities: vec![Entity {
+                shard_count: 4,
+                present: vec![0, 1, 2, 3],
+                capacity: 4,
+                ..Entity::default()
+            }],
             instants_ms: vec![0, 1000],
             ..base("four-boundary")
         },
-    ]
+    ];
+    alone.into_iter().chain(cascades::small()).collect()
 }
 
 /// Larger worlds, with everything going wrong at once.
@@ -232,10 +260,11 @@ pub fn large() -> Vec<Setting> {
         stale: 1,
         expiries: 1,
         settlements: 2,
+        restamps: 0,
     };
     let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
     let skews_ms = vec![0, 250, -250];
-    vec![
+    let alone = vec![
         Setting {
             instants_ms: instants_ms.clone(),
             skews_ms: skews_ms.clone(),
@@ -244,11 +273,14 @@ pub fn large() -> Vec<Setting> {
             ..base("storm-2")
         },
         Setting {
-            shard_count: 4,
-            present: vec![0, 2],
-            capacity: 8,
+            entities: vec![Entity {
+                shard_count: 4,
+                present: vec![0, 2],
+                capacity: 8,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             amount: 2,
-            began_ms: Some(500),
             instants_ms: instants_ms.clone(),
             skews_ms: skews_ms.clone(),
             requests: 5,
@@ -256,11 +288,14 @@ pub fn large() -> Vec<Setting> {
             ..base("storm-4")
         },
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 8,
-            wcu_milli: 2000,
-            began_ms: Some(500),
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 8,
+                wcu_milli: 2000,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             instants_ms: instants_ms.clone(),
             skews_ms: skews_ms.clone(),
             requests: 6,
@@ -269,35 +304,44 @@ pub fn large() -> Vec<Setting> {
         },
         // Nothing goes wrong, but the count doubles with almost every write.
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
-            wcu_milli: 1000,
-            began_ms: Some(0),
-            refilled_ms: Some(0),
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                wcu_milli: 1000,
+                began_ms: Some(0),
+                refilled_ms: Some(0),
+                ..Entity::default()
+            }],
             instants_ms: vec![0, 1, 2, 3, 1000, 1001],
             requests: 6,
             ..base("doublings")
         },
         Setting {
-            capacity: 8,
-            wcu_milli: 1000,
-            began_ms: Some(0),
-            refilled_ms: Some(0),
+            entities: vec![Entity {
+                capacity: 8,
+                wcu_milli: 1000,
+                began_ms: Some(0),
+                refilled_ms: Some(0),
+                ..Entity::default()
+            }],
             requests: 12,
             ..base("doublings-to-eight")
         },
         Setting {
-            old_items: true,
-            capacity: 8,
-            wcu_milli: 3000,
-            began_ms: Some(0),
-            refilled_ms: Some(0),
+            entities: vec![Entity {
+                old_items: true,
+                capacity: 8,
+                wcu_milli: 3000,
+                began_ms: Some(0),
+                refilled_ms: Some(0),
+                ..Entity::default()
+            }],
             requests: 8,
             ..base("doublings-of-old-items")
         },
         Setting {
-            capacity: 4,
+            entities: vec![Entity { capacity: 4, ..Entity::default() }],
             instants_ms: instants_ms.clone(),
             skews_ms: skews_ms.clone(),
             requests: 5,
@@ -306,12 +350,15 @@ pub fn large() -> Vec<Setting> {
             ..base("storm-old")
         },
         Setting {
-            shard_count: 1,
-            present: vec![0],
-            capacity: 4,
-            old_items: true,
-            wcu_milli: 2000,
-            began_ms: Some(500),
+            entities: vec![Entity {
+                shard_count: 1,
+                present: vec![0],
+                capacity: 4,
+                old_items: true,
+                wcu_milli: 2000,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
             instants_ms,
             skews_ms,
             requests: 5,
@@ -319,11 +366,17 @@ pub fn large() -> Vec<Setting> {
             budget: Budget { old: 3, ..everything },
             ..base("storm-old-items")
         },
-    ]
+    ];
+    alone.into_iter().chain(cascades::large()).collect()
+}
+
+/// Every setting.
+pub fn all() -> impl Iterator<Item = Setting> {
+    small().into_iter().chain(large())
 }
 
 /// The setting of that name.
 #[must_use]
 pub fn named(name: &str) -> Option<Setting> {
-    small().into_iter().chain(large()).find(|setting| setting.name == name)
+    all().find(|setting| setting.name == name)
 }
