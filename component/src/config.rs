@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorCode},
     item::{Attributes, Raw},
     key::Subject,
-    limit::{Limit, Recovery},
+    limit::{Drip, Limit, Recovery},
     request::MAX_LIMITS,
     text::{decimal, quoted},
     wire::{Answer, read},
@@ -216,8 +216,8 @@ impl Item<'_> {
         }
         let whole = |field| Ok::<_, Error>(self.whole(prefix, name, field)?.unwrap_or(0));
         let recovery = match length {
-            Some(length_seconds) => Recovery::Session { length_seconds },
-            None => Recovery::Drip { refill_amount: whole("ra")?, refill_period_seconds: whole("rp")? },
+            Some(length_seconds) => Recovery::Session(length_seconds),
+            None => Recovery::Drip(Drip { refill_amount: whole("ra")?, refill_period_seconds: whole("rp")? }),
         };
         let limit = Limit { name: name.to_owned(), capacity: whole("cp")?, recovery };
         limit.check().map_err(|error| Error {

@@ -8,7 +8,7 @@ use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 use crate::{
     item::Shard,
     key::{STATE_SK, Subject},
-    limit::{Recovery, milli},
+    limit::{Drip, Recovery, milli},
     materialise::{Settings, Take, served_gates},
     window::Window,
     write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
@@ -103,10 +103,10 @@ fn stamped(take: &Take, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)> {
     };
     let capacity = (Field::Capacity, Some(milli(limit.capacity)));
     match limit.recovery {
-        Recovery::Session { length_seconds } => {
+        Recovery::Session(length_seconds) => {
             vec![capacity, (Field::ResetAfter, Some(length_seconds.into()))]
         }
-        Recovery::Drip { refill_amount, refill_period_seconds } => vec![
+        Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => vec![
             capacity,
             (Field::ResetAfter, None),
             (Field::RefillAmount, Some(milli(refill_amount))),

@@ -108,7 +108,7 @@ pub use hint::{Blocked, Hint};
 pub use item::{LimitState, Owner, Shard};
 pub use key::{MAX_SHARD_COUNT, Subject};
 pub use lease::Lease;
-pub use limit::{Amount, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
+pub use limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
 pub use preview::{LimitPreview, Preview, PreviewOutcome, PreviewReport, ShardView, WindowState};
 pub use request::{AcquireRequest, MAX_LIMITS};
 pub use settle::{Settle, Settlement};

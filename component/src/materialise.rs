@@ -12,7 +12,7 @@ use crate::{
     grant,
     item::{LimitState, Owner, Shard},
     key::{STATE_SK, Subject, legal_count},
-    limit::{Amount, Limit, Recovery, milli},
+    limit::{Amount, Drip, Limit, Recovery, milli},
     propagate::Opened,
     text::decimal,
     window::{Window, roll_target_milli},
@@ -277,11 +277,11 @@ fn capacity_shift(old_milli: i128, new_milli: i128, grant_count: i128, shard_cou
 fn stamp_parameters(state: &mut LimitState, limit: &Limit) {
     state.capacity_milli = milli(limit.capacity);
     match limit.recovery {
-        Recovery::Session { .. } => {
+        Recovery::Session(_) => {
             state.refill_amount_milli = 0;
             state.refill_period_ms = 1000;
         }
-        Recovery::Drip { refill_amount, refill_period_seconds } => {
+        Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
             state.refill_amount_milli = milli(refill_amount);
             state.refill_period_ms = i64::try_from(refill_period_seconds).unwrap_or(1).saturating_mul(1000);
         }
