@@ -22,7 +22,7 @@ use crate::{
     fast::{self, Obstacle},
     hint::{Blocked, Hint},
     item::{Attributes, LimitState, Owner, Shard},
-    join::{self, Join, Reading},
+    join::{self, Join, Reading, count_is},
     key::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
@@ -35,8 +35,7 @@ use crate::{
     window::told_ms,
     wire::{Answer, Reason, read},
     write::{
-        Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read,
-        transaction,
+        Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read, transaction,
     },
 };
 
@@ -420,11 +419,11 @@ impl Acquire {
     /// whose size is only told by the count that is about to change.
     fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
         let from = self.shard_count;
-        let mut changes = vec![Change::set("shard_count", from.saturating_mul(2))];
+        let mut changes = vec![Change::set(Field::ShardCount, from.saturating_mul(2))];
         // An item that is gone is not brought back by its count alone.
-        let mut clauses = vec![vec![Term::exists("PK")], count_is(from)];
+        let mut clauses = vec![vec![Term::exists(Field::Pk)], count_is(from)];
         for quota in self.quotas(image) {
-            let of = |field| Attribute::Limit(quota.clone(), field);
+            let of = |field: Field| field.of(&quota);
             let unmarked =
                 stale.and_then(|shard| shard.limit(&quota)).filter(|state| state.grant_count.is_none());
             match (unmarked, stale) {
@@ -474,12 +473,12 @@ impl Acquire {
         let quotas = self.quotas(image);
         let doubled = from.saturating_mul(2);
         for shard in 1..from {
-            let mut clauses = vec![vec![Term::compare("shard_count", Test::Less, doubled)]];
+            let mut clauses = vec![vec![Term::compare(Field::ShardCount, Test::Less, doubled)]];
             clauses.extend(quotas.iter().map(marked));
             let write = ConditionalWrite {
                 pk: self.request.subject.bucket_pk(shard),
                 sk: Cow::Borrowed(STATE_SK),
-                action: Action::Update(vec![Change::set("shard_count", doubled)]),
+                action: Action::Update(vec![Change::set(Field::ShardCount, doubled)]),
                 clauses,
             };
             self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
@@ -845,8 +844,12 @@ impl Acquire {
         let [_, alone] = served_gates();
         for write in &mut writes {
             let Some(clause) = write.clauses.iter_mut().find(|clause| **clause == alone) else { continue };
-            *clause = vec![Term::compare("cascade", Test::Equal, Value::Boolean(true))];
-            write.clauses.push(vec![Term::compare("parent_id", Test::Equal, Value::Text(parent.clone()))]);
+            *clause = vec![Term::with(Field::Cascade.into(), Test::Equal, Value::Boolean(true))];
+            write.clauses.push(vec![Term::with(
+                Field::ParentId.into(),
+                Test::Equal,
+                Value::Text(parent.clone()),
+            )]);
         }
         writes
     }
@@ -888,17 +891,9 @@ impl Acquire {
     }
 }
 
-/// The stored count is `count`; an item without one counts as 1.
-fn count_is(count: u32) -> Vec<Term> {
-    if count == 1 {
-        return vec![Term::absent("shard_count"), Term::compare("shard_count", Test::AtMost, 1_u32)];
-    }
-    vec![Term::compare("shard_count", Test::Equal, count)]
-}
-
 /// The quota's grant carries its own size, or the quota is not there at all.
 fn marked(limit: &Arc<str>) -> Vec<Term> {
-    let of = |field| Attribute::Limit(limit.clone(), field);
+    let of = |field: Field| field.of(limit);
     vec![Term::exists(of(Field::GrantCount)), Term::absent(of(Field::Tokens))]
 }
 

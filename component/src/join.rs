@@ -12,7 +12,7 @@ use crate::{
     key::{META_SK, STATE_SK, Subject, legal_count},
     materialise::{LimitPass, Pass, Settings, Take, state_of},
     window::Window,
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test},
 };
 
 /// What a join is planned from: a strongly consistent read, or a look whose every reading the
@@ -71,7 +71,9 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
         .iter()
         .map(|shard| match reading.siblings.iter().find(|sibling| sibling.id == *shard) {
             Some(sibling) => Candidate::raised(sibling, shard_count),
-            None => Candidate { shard: *shard, changes: Vec::new(), clauses: vec![vec![Term::absent("PK")]] },
+            None => {
+                Candidate { shard: *shard, changes: Vec::new(), clauses: vec![vec![Term::absent(Field::Pk)]] }
+            }
         })
         .collect();
     let mut funded = Vec::new();
@@ -201,20 +203,10 @@ impl Candidate {
     /// A sibling that knows fewer shards is told, in the same transaction.
     fn raised(sibling: &Shard, shard_count: u32) -> Self {
         let behind = sibling.shard_count < shard_count;
-        let read = Term::compare("shard_count", Test::Equal, sibling.shard_count);
-        let unmarked = (sibling.shard_count == 1).then(|| Term::absent("shard_count"));
         Self {
             shard: sibling.id,
-            changes: behind.then(|| Change::set("shard_count", shard_count)).into_iter().collect(),
-            clauses: vec![
-                vec![Term::exists("PK")],
-                // An item that spells a count below 1 is read as 1; so is one without.
-                if sibling.shard_count == 1 {
-                    unmarked.into_iter().chain([Term::compare("shard_count", Test::AtMost, 1_u32)]).collect()
-                } else {
-                    vec![read]
-                },
-            ],
+            changes: behind.then(|| Change::set(Field::ShardCount, shard_count)).into_iter().collect(),
+            clauses: vec![vec![Term::exists(Field::Pk)], count_is(sibling.shard_count)],
         }
     }
 
@@ -223,7 +215,7 @@ impl Candidate {
         if seeded.reset_after_seconds.is_none() {
             return;
         }
-        let of = |field| Attribute::Limit(Arc::clone(&seeded.name), field);
+        let of = |field: Field| field.of(&seeded.name);
         let Some(state) = sibling.limit(&seeded.name) else {
             // It may carry the start of a propagation all the same; what counts is that it holds none.
             self.clauses.require(Term::absent(of(Field::Tokens)));
@@ -234,7 +226,7 @@ impl Candidate {
         self.clauses.require(Term::as_read(of(Field::GrantCount), state.grant_count));
         if state.window_start_ms.is_some() && state.window_applied_ms.is_none() {
             // Without the marker, `rf` tells whether the window is applied.
-            self.clauses.require(Term::compare("rf", Test::Equal, sibling.last_refill_ms));
+            self.clauses.require(Term::compare(Field::LastRefill, Test::Equal, sibling.last_refill_ms));
         }
         if state.grant_count.is_none() {
             let count = grant::grant_count(state, sibling.shard_count);
@@ -266,19 +258,24 @@ impl Candidate {
     }
 }
 
+/// The stored count is `count`: an item without one counts as 1, and so does one that spells less.
+pub(crate) fn count_is(count: u32) -> Vec<Term> {
+    if count == 1 {
+        return Term::unless_absent(Field::ShardCount.into(), Test::AtMost, 1);
+    }
+    vec![Term::compare(Field::ShardCount, Test::Equal, count)]
+}
+
 /// The entity's own record is as it was read (section 7); none: there is none.
 pub(crate) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> ConditionalWrite {
     let clauses = match owner {
-        None => vec![vec![Term::absent("PK")]],
+        None => vec![vec![Term::absent(Field::Pk)]],
         Some(owner) => {
-            let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
-            vec![
-                vec![Term::exists("PK")],
-                vec![Term::as_read("cascade", owner.cascade.map(Value::Boolean))],
-                vec![Term::as_read("parent_id", text(&owner.parent_id))],
-                vec![Term::as_read("pgen", owner.parent_generation)],
-                vec![Term::as_read("pinc", text(&owner.parent_incarnation))],
-            ]
+            let stamps = owner.stamps().map(|(field, stamp)| match stamp {
+                Some(value) => vec![Term::with(field.into(), Test::Equal, value)],
+                None => vec![Term::absent(field)],
+            });
+            [vec![Term::exists(Field::Pk)]].into_iter().chain(stamps).collect()
         }
     };
     ConditionalWrite { pk: subject.entity_pk(), sk: Cow::Borrowed(META_SK), action: Action::Check, clauses }

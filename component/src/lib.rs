@@ -112,4 +112,4 @@ pub use limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
 pub use preview::{LimitPreview, Preview, PreviewOutcome, PreviewReport, ShardView, WindowState};
 pub use request::{AcquireRequest, MAX_LIMITS};
 pub use settle::{Settle, Settlement};
-pub use write::{Action, Assignment, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, encode};
+pub use write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode};

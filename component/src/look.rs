@@ -15,7 +15,7 @@ use crate::{
     materialise::{Pass, Settings, Take},
     preview::{ShardView, WindowState},
     window::{Window, told_ms},
-    write::{Action, Attribute, Change, ConditionalWrite},
+    write::{Action, ConditionalWrite},
 };
 
 /// One slot as the look found it.
@@ -386,18 +386,11 @@ fn merge(writes: &mut Vec<ConditionalWrite>, write: ConditionalWrite) {
         (there @ Action::Check, action) => *there = action,
         (Action::Update(changes), Action::Update(more)) => {
             for change in more {
-                if changes.iter().all(|other| changed(other) != changed(&change)) {
+                if changes.iter().all(|other| other.attribute != change.attribute) {
                     changes.push(change);
                 }
             }
         }
         (Action::Put(_), _) | (_, Action::Put(_)) => {}
-    }
-}
-
-fn changed(change: &Change) -> &Attribute {
-    match change {
-        Change::Set(assignment) | Change::Add(assignment) => &assignment.attribute,
-        Change::Snapshot { attribute, .. } | Change::Remove(attribute) => attribute,
     }
 }

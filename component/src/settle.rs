@@ -17,7 +17,7 @@ use crate::{
     limit::{Amount, instant_ms},
     text::quoted,
     wire::{Answer, read},
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.
@@ -291,7 +291,7 @@ impl Part {
         let mut changes = Vec::new();
         let mut clauses = Vec::new();
         for limit in &self.limits {
-            let of = |field| Attribute::Limit(limit.name.clone(), field);
+            let of = |field: Field| field.of(&limit.name);
             changes.push(Change::add(of(Field::Tokens), limit.more_milli.saturating_neg()));
             changes.push(Change::add(of(Field::Consumed), limit.more_milli));
             // Neither the item nor the limit is brought back to life by an addition.
@@ -311,7 +311,7 @@ impl Part {
             }
         }
         if self.limits.iter().any(|limit| limit.clamp) {
-            changes.push(Change::set("vu", 0_i64));
+            changes.push(Change::set(Field::ValidUntil, 0));
         }
         let write = ConditionalWrite {
             pk: subject.bucket_pk(self.shard),

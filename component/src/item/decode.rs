@@ -192,7 +192,7 @@ impl Attributes<'_> {
                 continue;
             }
             if !has_capacity {
-                let attribute = Attribute::Limit(state.name, Field::Capacity).parts().concat();
+                let attribute = Attribute::from(Field::Capacity.of(&state.name)).parts().concat();
                 return Err(Error::corrupt(&attribute, "nothing", "the capacity beside the balance"));
             }
             if &*state.name == "wcu" {
@@ -282,6 +282,7 @@ fn read_limit_attribute(
         }
         Field::ToppedUp => state.topped_up_milli = Some(raw.whole(name)?),
         Field::Soft => state.soft_until_ms = Some(raw.instant(name)?),
+        _ => {}
     }
     Ok(())
 }
