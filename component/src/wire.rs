@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     item::{Attributes, Shard},
     json::{Malformed, Parsed, Reader},
-    text::{clip, contains, decimal},
+    text::{clip, contains, decimal, split_last},
 };
 
 /// What a host does about a reply.
@@ -210,8 +210,7 @@ fn refusal(body: &str) -> Sorted<'_> {
             "the table answered with status 400 and no error of its own".into(),
         ));
     };
-    // `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
-    let name = kind.rsplit('#').next().unwrap_or_default();
+    let name = last_name(&kind);
     let says = || match &message {
         Some(message) => ["the table refuses: ", name, ": ", &clip(message)].concat(),
         None => ["the table refuses: ", name].concat(),
@@ -247,6 +246,11 @@ fn refusal(body: &str) -> Sorted<'_> {
     }
 }
 
+/// `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
+fn last_name(kind: &str) -> &str {
+    split_last(kind, b'#').map_or(kind, |(_, name)| name)
+}
+
 /// `InvalidSignatureException` says so in words when it is the time that is wrong.
 fn is_about_time(message: Option<&str>) -> bool {
     message.is_some_and(|text| contains(text, "expired") || contains(text, "not yet current"))
@@ -254,11 +258,11 @@ fn is_about_time(message: Option<&str>) -> bool {
 
 fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
     let code = |reason: &ReasonBody<'_>| {
-        reason.code.as_deref().map_or("None", |code| match code.rsplit('#').next() {
-            Some("ConditionalCheckFailed") => "ConditionalCheckFailed",
-            Some("TransactionConflict") => "TransactionConflict",
-            Some("None") => "None",
-            Some("ThrottlingError" | "ProvisionedThroughputExceeded") => "ThrottlingError",
+        reason.code.as_deref().map_or("None", |code| match last_name(code) {
+            "ConditionalCheckFailed" => "ConditionalCheckFailed",
+            "TransactionConflict" => "TransactionConflict",
+            "None" => "None",
+            "ThrottlingError" | "ProvisionedThroughputExceeded" => "ThrottlingError",
             _ => "other",
         })
     };

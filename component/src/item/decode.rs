@@ -8,7 +8,7 @@ use crate::{
     json::{Parsed, Reader},
     key::META_SK,
     limit::MAX_SECONDS,
-    text::{clip, contains, quoted},
+    text::{clip, contains, quoted, split_last},
     write::{Attribute, Field},
 };
 
@@ -208,9 +208,9 @@ impl Attributes<'_> {
 
 /// The slot at the end of a bucket's key.
 fn shard_of(pk: &str) -> Option<u32> {
-    let (head, tail) = pk.rsplit_once('#')?;
-    (contains(head, "/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| tail.parse().ok())?
+    let (head, tail) = split_last(pk, b'#')?;
+    let digits = tail.bytes().all(|byte| byte.is_ascii_digit());
+    u32::try_from(tail.parse::<i64>().ok().filter(|_| digits && contains(head, "/BUCKET#"))?).ok()
 }
 
 fn read_limit_attribute(
@@ -220,7 +220,7 @@ fn read_limit_attribute(
     scheduled: &mut bool,
 ) -> Result<(), Error> {
     // The limit may hold `_` itself: the field is what follows the last one.
-    let Some((limit, field)) = name.strip_prefix("b_").and_then(|rest| rest.rsplit_once('_')) else {
+    let Some((limit, field)) = name.strip_prefix("b_").and_then(|rest| split_last(rest, b'_')) else {
         return Ok(());
     };
     if matches!(field, "sched" | "rsched") {
