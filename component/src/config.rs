@@ -230,7 +230,8 @@ impl Item<'_> {
     fn whole(&self, prefix: &str, name: &str, field: &str) -> Result<Option<u64>, Error> {
         let attribute = [prefix, name, "_", field].concat();
         let at = self.at(&attribute);
-        self.item.get(&attribute).map(|raw| raw.narrow(&at, "a whole number of at least 0")).transpose()
+        let Some(raw) = self.item.get(&attribute) else { return Ok(None) };
+        Ok(Some(raw.within(&at, [0, i64::MAX], "a whole number of at least 0")?.unsigned_abs()))
     }
 
     /// The attribute, and where it was read.
