@@ -153,12 +153,13 @@ impl Cascade {
         while let Some(index) = self.levels.iter().position(|level| level.met().is_some()) {
             self.take_up_again(index, now_ms, &mut calls);
         }
-        for (level, own) in self.levels.iter_mut().zip(&calls) {
+        let mut all = Vec::new();
+        for (level, own) in self.levels.iter_mut().zip(calls) {
             level.calls = own.len();
+            all.extend(own);
         }
-        let calls: Vec<Call> = calls.into_iter().flatten().collect();
-        if !calls.is_empty() {
-            return Step::Perform(calls);
+        if !all.is_empty() {
+            return Step::Perform(all);
         }
         let refusal = self.refusal();
         let mut leases = Vec::new();

@@ -189,15 +189,15 @@ impl Item<'_> {
                 let at = self.at(&["limit ", name].concat());
                 return Err(Error::corrupt(&at, "both l_ and w_ attributes", "one of them"));
             }
-            limits.push(self.limit(prefix, name)?);
+            // The table's order is none.
+            let place = limits.partition_point(|other| other.name.as_str() < name);
+            limits.insert(place, self.limit(prefix, name)?);
         }
         if limits.len() > MAX_LIMITS {
             let (read, expected) =
                 ([&decimal(limits.len()), " limits"].concat(), ["at most ", &decimal(MAX_LIMITS)].concat());
             return Err(Error::corrupt(&self.at("the level"), &read, &expected));
         }
-        // The table's order is none.
-        limits.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(limits)
     }
 

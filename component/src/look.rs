@@ -82,8 +82,11 @@ impl<'a> Look<'a> {
         takes: &'a [Take],
         settings: Settings<'a>,
     ) -> Result<Self, Error> {
-        let slots = shards.iter().map(|shard| Slot::present(shard, shard.shard_count, &settings));
-        Ok(Self { slots: slots.collect::<Result<_, _>>()?, takes, settings })
+        let mut slots = Vec::new();
+        for shard in shards {
+            slots.push(Slot::present(shard, shard.shard_count, &settings)?);
+        }
+        Ok(Self { slots, takes, settings })
     }
 
     /// Who serves the request; none: nobody can.

@@ -22,8 +22,11 @@ pub struct Opened {
 /// item may be due at different instants.
 #[must_use]
 pub fn writes(subject: &Subject, opener: u32, shard_count: u32, opened: &[Opened]) -> Vec<ConditionalWrite> {
-    let siblings = (0..shard_count).filter(|shard| *shard != opener);
-    siblings.flat_map(|shard| opened.iter().map(move |window| write(subject, shard, window))).collect()
+    let mut writes = Vec::new();
+    for shard in (0..shard_count).filter(|shard| *shard != opener) {
+        writes.extend(opened.iter().map(|window| write(subject, shard, window)));
+    }
+    writes
 }
 
 fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {

@@ -280,7 +280,11 @@ fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
 }
 
 fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
-    items.iter().map(|item| wire::decode_item(item)).collect()
+    let mut shards = Vec::new();
+    for item in items {
+        shards.push(wire::decode_item(item)?);
+    }
+    Ok(shards)
 }
 
 /// A slot or a count that there can be.
@@ -294,5 +298,9 @@ fn slots(number: u32) -> Result<u32, Error> {
 /// The amounts, each with its window's length: as configured, or as stored.
 fn takes(consume: &[crate::Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
     check_limits(limits)?;
-    consume.iter().map(|amount| Take::find(amount, limits, shards)).collect()
+    let mut takes = Vec::new();
+    for amount in consume {
+        takes.push(Take::find(amount, limits, shards)?);
+    }
+    Ok(takes)
 }

@@ -129,7 +129,11 @@ impl Attributes<'_> {
 
     /// The buckets among some items.
     pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
-        items.iter().filter(|item| !item.is_entity_record()).map(Attributes::shard).collect()
+        let mut shards = Vec::new();
+        for item in items.iter().filter(|item| !item.is_entity_record()) {
+            shards.push(item.shard()?);
+        }
+        Ok(shards)
     }
 
     /// Whether this is the entity's own record rather than a bucket.
