@@ -757,20 +757,25 @@ impl Acquire {
     /// Where a limit stands on the shards that served. A window that ended while the reply was on
     /// its way counts as restored (R13).
     fn standing(&self, parts: &[(Shard, Vec<Take>)], take: &Take) -> Option<crate::LimitStatus> {
-        let states = || parts.iter().filter_map(|(shard, _)| Some((shard, shard.limit(&take.limit)?)));
         let length_ms = take.length_seconds.map(|seconds| seconds.saturating_mul(1000));
-        let end_ms = |state: &LimitState| state.window_start_ms?.checked_add(length_ms?);
-        let left = states().map(|(shard, state)| match end_ms(state) {
-            Some(end_ms) if end_ms <= self.now_ms => share(state.capacity_milli, shard.shard_count.into()),
-            _ => state.tokens_milli,
-        });
-        let last_end_ms =
-            states().filter_map(|(_, state)| end_ms(state)).filter(|end_ms| *end_ms > self.now_ms).max();
-        let (_, first) = states().next()?;
+        let (mut capacity, mut left, mut last_end_ms) = (None, 0_i128, None);
+        for (shard, _) in parts {
+            let Some(state) = shard.limit(&take.limit) else { continue };
+            let end_ms =
+                state.window_start_ms.zip(length_ms).and_then(|(start, length)| start.checked_add(length));
+            let restored = end_ms.is_some_and(|end_ms| end_ms <= self.now_ms);
+            left = left.saturating_add(if restored {
+                share(state.capacity_milli, shard.shard_count.into())
+            } else {
+                last_end_ms = last_end_ms.max(end_ms);
+                state.tokens_milli
+            });
+            capacity = capacity.or(Some(state.capacity_milli));
+        }
         Some(crate::LimitStatus {
             name: (*take.limit).into(),
-            capacity: tokens(first.capacity_milli).unsigned_abs(),
-            available: tokens(left.fold(0, i128::saturating_add)),
+            capacity: tokens(capacity?).unsigned_abs(),
+            available: tokens(left),
             resets_at_ms: last_end_ms.zip(length_ms).map(|(end, length)| told_ms(end, length, self.now_ms)),
         })
     }

@@ -12,7 +12,7 @@ use crate::{
     key::{META_SK, STATE_SK, Subject, legal_count},
     materialise::{LimitPass, Pass, Settings, Take, state_of},
     window::Window,
-    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// What a join is planned from: a strongly consistent read, or a look whose every reading the
@@ -97,12 +97,7 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
 
 /// The limits to seed: all of them on a new item, the missing named ones on an old one.
 fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<LimitState>, Error> {
-    let known = |name: &str| {
-        settings.limit(name).map(|limit| adopt(state_of(limit), reading, settings)).or_else(|| {
-            // Not configured: as a sibling has it.
-            reading.siblings.iter().find_map(|sibling| sibling.limit(name)).map(parameters)
-        })
-    };
+    let known = |name: &str| known(name, reading, settings);
     let missing = |take: &&Take| reading.own.is_none_or(|own| own.limit(&take.limit).is_none());
     let mut wanted: Vec<LimitState> = match reading.own {
         Some(_) => Vec::new(),
@@ -116,29 +111,25 @@ fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<Limi
     Ok(wanted)
 }
 
+/// A limit's parameters: as configured, else as a sibling has it.
+///
 /// A configuration that may be old does not undo what an operator changed: the parameters are
 /// those of the first sibling that has the limit (R15). The length stays the configured one (R1).
-fn adopt(mut configured: LimitState, reading: &Reading<'_>, settings: &Settings<'_>) -> LimitState {
-    let stored = reading.siblings.iter().find_map(|sibling| sibling.limit(&configured.name));
-    if let Some(stored) = stored.filter(|_| !settings.authoritative) {
-        configured.capacity_milli = stored.capacity_milli;
-        configured.refill_amount_milli = stored.refill_amount_milli;
-        configured.refill_period_ms = stored.refill_period_ms;
+fn known(name: &str, reading: &Reading<'_>, settings: &Settings<'_>) -> Option<LimitState> {
+    let configured = settings.limit(name);
+    let stored = reading.siblings.iter().find_map(|sibling| sibling.limit(name));
+    let mut state = match configured {
+        Some(limit) => state_of(limit),
+        None => LimitState { name: stored?.name.clone(), ..LimitState::default() },
+    };
+    if let Some(stored) = stored.filter(|_| configured.is_none() || !settings.authoritative) {
+        state.capacity_milli = stored.capacity_milli;
+        state.refill_amount_milli = stored.refill_amount_milli;
+        state.refill_period_ms = stored.refill_period_ms;
         // Whether it is a quota at all, too: a drip beside quotas would mint a share.
-        configured.reset_after_seconds = configured.reset_after_seconds.or(stored.reset_after_seconds);
+        state.reset_after_seconds = state.reset_after_seconds.or(stored.reset_after_seconds);
     }
-    configured
-}
-
-fn parameters(stored: &LimitState) -> LimitState {
-    LimitState {
-        name: stored.name.clone(),
-        capacity_milli: stored.capacity_milli,
-        refill_amount_milli: stored.refill_amount_milli,
-        refill_period_ms: stored.refill_period_ms,
-        reset_after_seconds: stored.reset_after_seconds,
-        ..LimitState::default()
-    }
+    Some(state)
 }
 
 /// The seeded limit, who funds it, and whether it opens a window of its own.
@@ -268,16 +259,18 @@ pub(crate) fn count_is(count: u32) -> Vec<Term> {
 
 /// The entity's own record is as it was read (section 7); none: there is none.
 pub(crate) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> ConditionalWrite {
-    let clauses = match owner {
-        None => vec![vec![Term::absent(Field::Pk)]],
-        Some(owner) => {
-            let stamps = owner.stamps().map(|(field, stamp)| match stamp {
-                Some(value) => vec![Term::with(field.into(), Test::Equal, value)],
-                None => vec![Term::absent(field)],
-            });
-            [vec![Term::exists(Field::Pk)]].into_iter().chain(stamps).collect()
-        }
-    };
+    let mut clauses = Vec::new();
+    if let Some(owner) = owner {
+        let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
+        clauses.require(Term::exists(Field::Pk));
+        let mut stamp = |field: Field, read| clauses.require(Term::is(field.into(), read));
+        stamp(Field::Cascade, owner.cascade.map(Value::Boolean));
+        stamp(Field::ParentId, text(&owner.parent_id));
+        stamp(Field::ParentGeneration, owner.parent_generation.map(Value::Number));
+        stamp(Field::ParentIncarnation, text(&owner.parent_incarnation));
+    } else {
+        clauses.require(Term::absent(Field::Pk));
+    }
     ConditionalWrite { pk: subject.entity_pk(), sk: Cow::Borrowed(META_SK), action: Action::Check, clauses }
 }
 

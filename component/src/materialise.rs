@@ -583,8 +583,11 @@ impl Pass {
         ];
         item.extend(self.valid_until_ms.map(|instant| Change::set(Field::ValidUntil, instant)));
         item.extend(self.ttl_seconds.map(|instant| Change::set(Field::Ttl, instant)));
-        let [_, stamps @ ..] = owner.stamps();
-        item.extend(stamps.into_iter().filter_map(|(field, stamp)| Some(Change::with(field.into(), stamp?))));
+        item.extend(owner.parent_id.as_ref().map(|parent| text(Field::ParentId, &[parent])));
+        item.extend(
+            owner.parent_generation.map(|generation| Change::set(Field::ParentGeneration, generation)),
+        );
+        item.extend(owner.parent_incarnation.as_ref().map(|stamp| text(Field::ParentIncarnation, &[stamp])));
         for limit in self.limits.iter().chain(&self.wcu) {
             item.extend(limit.seed(taken_of(takes, &limit.after.name)));
         }

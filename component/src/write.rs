@@ -243,11 +243,14 @@ impl Term {
 
     /// The attribute is just as it was read: equal, or absent.
     #[inline(never)]
+    pub(crate) fn is(of: Of<'_>, read: Option<Value>) -> Self {
+        let test = if read.is_some() { Test::Equal } else { Test::Absent };
+        Self { attribute: of.into(), test, operand: read }
+    }
+
+    #[inline(never)]
     pub(crate) fn as_read(of: Of<'_>, read: Option<i64>) -> Self {
-        match read {
-            Some(number) => Self::number(of, Test::Equal, number.into()),
-            None => Self::bare(of, Test::Absent),
-        }
+        Self::is(of, read.map(|number| Value::Number(number.into())))
     }
 
     /// A clause: the attribute is absent, or compares like this.

@@ -9,8 +9,6 @@ mod number;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
-use crate::write::{Field, Value};
-
 pub(crate) use decode::{Attributes, Raw};
 
 /// One shard of a bucket: an item as read.
@@ -139,17 +137,4 @@ pub struct Owner {
     pub parent_generation: Option<i128>,
     /// `pinc`.
     pub parent_incarnation: Option<String>,
-}
-
-impl Owner {
-    /// The stamps as they are written, `cascade` first.
-    pub(crate) fn stamps(&self) -> [(Field, Option<Value>); 4] {
-        let text = |text: &Option<String>| text.clone().map(Value::Text);
-        [
-            (Field::Cascade, self.cascade.map(Value::Boolean)),
-            (Field::ParentId, text(&self.parent_id)),
-            (Field::ParentGeneration, self.parent_generation.map(Value::Number)),
-            (Field::ParentIncarnation, text(&self.parent_incarnation)),
-        ]
-    }
 }
