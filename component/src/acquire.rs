@@ -90,9 +90,8 @@ enum State {
         own: Option<Shard>,
     },
     Joining {
-        join: Join,
+        pass: Pass,
         siblings: Vec<Shard>,
-        own: Option<Shard>,
         admits: bool,
     },
     Looking,
@@ -197,11 +196,11 @@ impl Acquire {
             (State::Siblings { own }, Answer::Read { items, incomplete }) => {
                 self.siblings_read(own, &items, incomplete)
             }
-            (State::Joining { join, admits, .. }, Answer::Landed(_)) => self.joined(join, admits),
-            (State::Joining { siblings, own, .. }, Answer::Cancelled(reasons)) => {
-                self.join_cancelled(siblings, own, &reasons)
+            (State::Joining { pass, admits, .. }, Answer::Landed(_)) => self.joined(pass, admits),
+            (State::Joining { siblings, pass, .. }, Answer::Cancelled(reasons)) => {
+                self.join_cancelled(siblings, pass.into_read(), &reasons)
             }
-            (State::Joining { own, .. }, Answer::Refused(_)) => self.read_siblings(own),
+            (State::Joining { pass, .. }, Answer::Refused(_)) => self.read_siblings(pass.into_read()),
             (State::Looking, Answer::Read { items, incomplete: false }) => self.looked(&items),
             (State::Looking, Answer::Read { incomplete: true, .. }) => self.look(),
             (State::Gathering(parts), Answer::Landed(_)) => Ok(self.pass_landed(&parts)),
@@ -604,12 +603,12 @@ impl Acquire {
     }
 
     fn send_join(&mut self, join: Join, mut siblings: Vec<Shard>, admits: bool) -> Step {
-        siblings.retain(|shard| shard.id != join.pass.id);
-        let own = join.pass.read().cloned();
         let takes = if admits { self.takes.as_slice() } else { &[] };
-        let writes = self.gated(join.writes(&self.request.subject, self.owner.as_ref(), takes));
-        self.shard = join.pass.id;
-        self.state = State::Joining { join, siblings, own, admits };
+        let (pass, writes) = join.into_writes(&self.request.subject, self.owner.as_ref(), takes);
+        let writes = self.gated(writes);
+        siblings.retain(|shard| shard.id != pass.id);
+        self.shard = pass.id;
+        self.state = State::Joining { pass, siblings, admits };
         let table = &self.request.subject.table;
         let call = match writes.as_slice() {
             [write] => write.call(table, Images::Both),
@@ -618,13 +617,13 @@ impl Acquire {
         Step::Perform(vec![call])
     }
 
-    fn joined(&mut self, join: Join, admits: bool) -> Ended<Step> {
-        self.hear_of([join.pass.shard_count]);
+    fn joined(&mut self, pass: Pass, admits: bool) -> Ended<Step> {
+        self.hear_of([pass.shard_count]);
         if admits {
-            return Ok(self.pass_landed(&[(join.pass, self.takes.clone())]));
+            return Ok(self.pass_landed(&[(pass, self.takes.clone())]));
         }
         // A rejected pass still commits its move; the rest of the entity may serve.
-        self.propagate(&join.pass);
+        self.propagate(&pass);
         self.look()
     }
 
@@ -694,7 +693,7 @@ impl Acquire {
         }
         self.learn_lengths(&shards);
         let takes = self.takes.clone();
-        let look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
+        let mut look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
         match look.serve(&self.request.subject, self.owner.as_ref()) {
             Some(Served::Fast(shard)) => self.fast(shard),
             Some(Served::Locked(pass)) => {
@@ -710,10 +709,10 @@ impl Acquire {
             None => {
                 let rejection = look.rejection(&self.request.consume);
                 let fits = rejection.retry_after_ms == 0 && rejection.never_fits.is_none();
-                match look.mover().filter(|_| fits) {
+                match look.mover() {
                     // It is all there, but not yet where it can be had.
-                    Some(join) => Ok(self.send_join(join, shards, false)),
-                    None => Ok(self.rejected(rejection)),
+                    Some(join) if fits => Ok(self.send_join(join, shards, false)),
+                    _ => Ok(self.rejected(rejection)),
                 }
             }
         }

@@ -287,16 +287,20 @@ impl Join {
         self.funded.iter().any(|(_, milli)| *milli > 0)
     }
 
-    /// The whole transaction: the slot first, then its candidates, then, for a new item, the
-    /// entity's own record.
+    /// The slot's new state, and the whole transaction that makes it so: the slot first, then its
+    /// candidates, then, for a new item, the entity's own record.
     #[must_use]
-    pub fn writes(&self, subject: &Subject, owner: Option<&Owner>, takes: &[Take]) -> Vec<ConditionalWrite> {
-        let none = Owner::default();
-        let mut writes = vec![self.pass.write(subject, owner.unwrap_or(&none), takes)];
-        writes.extend(self.candidates.iter().cloned().map(|candidate| candidate.write(subject)));
-        if matches!(writes.first().map(|write| &write.action), Some(Action::Put(_))) {
+    pub fn into_writes(
+        self,
+        subject: &Subject,
+        owner: Option<&Owner>,
+        takes: &[Take],
+    ) -> (Pass, Vec<ConditionalWrite>) {
+        let mut writes = vec![self.pass.write(subject, owner.unwrap_or(&Owner::default()), takes)];
+        writes.extend(self.candidates.into_iter().map(|candidate| candidate.write(subject)));
+        if self.pass.read().is_none() {
             writes.push(owner_check(subject, owner));
         }
-        writes
+        (self.pass, writes)
     }
 }

@@ -404,6 +404,11 @@ impl Pass {
         self.read.as_ref()
     }
 
+    /// The item as read, the pass given up.
+    pub(crate) fn into_read(self) -> Option<Shard> {
+        self.read
+    }
+
     /// The limit of that name.
     #[must_use]
     pub fn limit(&self, name: &str) -> Option<&LimitPass> {

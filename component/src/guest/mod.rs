@@ -239,9 +239,10 @@ impl window_export::Guest for Component {
         };
         let planned = join::plan(&reading, &settings)?;
         let admitted = planned.pass.admits(&takes);
-        let writes = planned.writes(&subject, None, if admitted { &takes } else { &[] });
-        let call = (admitted || planned.moves()).then(|| transaction(&subject.table, &writes));
-        convert::pass(&planned.pass, &takes, call)
+        let commits = admitted || planned.moves();
+        let (pass, writes) = planned.into_writes(&subject, None, if admitted { &takes } else { &[] });
+        let call = commits.then(|| transaction(&subject.table, &writes));
+        convert::pass(&pass, &takes, call)
     }
 
     fn refill(
