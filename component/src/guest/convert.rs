@@ -1,6 +1,6 @@
 //! Between the library's types and the contract's, one for one.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use super::{
     all,
@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     grant,
     item::{LimitState, Shard},
-    materialise::{LimitPass, Pass, Take},
+    materialise::{Pass, Take},
 };
 
 // ---- in ----
@@ -88,36 +88,59 @@ impl From<CascadeDecision> for c::CascadeDecision {
     }
 }
 
-/// The contract's balances have 64 bits; the table's may have more.
-fn narrow(number: i128, of: &str) -> Result<i64, Error> {
-    i64::try_from(number).map_err(|_| Error::overflow(of))
+/// Balances as the contract has them: of 64 bits, where the table's may have more.
+#[derive(Default)]
+struct Narrow {
+    /// The first that does not fit.
+    beyond: Option<&'static str>,
+}
+
+impl Narrow {
+    fn number(&mut self, number: i128, of: &'static str) -> i64 {
+        i64::try_from(number).unwrap_or_else(|_| {
+            self.beyond = self.beyond.or(Some(of));
+            0
+        })
+    }
+
+    fn optional(&mut self, number: Option<i128>, of: &'static str) -> Option<i64> {
+        number.map(|number| self.number(number, of))
+    }
 }
 
 impl TryFrom<LimitState> for x::LimitState {
     type Error = Error;
     fn try_from(state: LimitState) -> Result<Self, Error> {
-        let narrow = |number, field| narrow(number, &["b_", &state.name, "_", field].concat());
-        Ok(Self {
+        let mut narrow = Narrow::default();
+        let told = Self {
             name: String::from(&*state.name),
-            tokens_milli: narrow(state.tokens_milli, "tk")?,
-            capacity_milli: narrow(state.capacity_milli, "cp")?,
-            refill_amount_milli: narrow(state.refill_amount_milli, "ra")?,
+            tokens_milli: narrow.number(state.tokens_milli, "tk"),
+            capacity_milli: narrow.number(state.capacity_milli, "cp"),
+            refill_amount_milli: narrow.number(state.refill_amount_milli, "ra"),
             refill_period_ms: state.refill_period_ms,
-            consumed_milli: state.consumed_milli.map(|number| narrow(number, "tc")).transpose()?,
+            consumed_milli: narrow.optional(state.consumed_milli, "tc"),
             reset_after_seconds: state.reset_after_seconds,
             window_start_ms: state.window_start_ms,
             window_applied_ms: state.window_applied_ms,
-            consumed_mark_milli: state.consumed_mark_milli.map(|number| narrow(number, "wtc")).transpose()?,
+            consumed_mark_milli: narrow.optional(state.consumed_mark_milli, "wtc"),
             grant_count: state.grant_count,
-            topped_up_milli: state.topped_up_milli.map(|number| narrow(number, "tu")).transpose()?,
+            topped_up_milli: narrow.optional(state.topped_up_milli, "tu"),
             soft_until_ms: state.soft_until_ms,
-        })
+        };
+        match narrow.beyond {
+            Some(field) => Err(Error::overflow(&["b_", &state.name, "_", field].concat())),
+            None => Ok(told),
+        }
     }
 }
 
 impl TryFrom<Shard> for x::ShardState {
     type Error = Error;
     fn try_from(shard: Shard) -> Result<Self, Error> {
+        let mut limits = Vec::new();
+        for state in shard.limits {
+            limits.push(state.try_into()?);
+        }
         Ok(Self {
             pk: shard.pk,
             shard: shard.id,
@@ -129,7 +152,7 @@ impl TryFrom<Shard> for x::ShardState {
             cascade: shard.cascade,
             scheduled: shard.scheduled,
             bypass_until_ms: shard.bypass_until_ms,
-            limits: shard.limits.into_iter().map(TryInto::try_into).collect::<Result<_, Error>>()?,
+            limits,
             wcu: shard.wcu.map(TryInto::try_into).transpose()?,
         })
     }
@@ -139,24 +162,29 @@ impl TryFrom<Shard> for x::ShardState {
 pub(super) fn pass(pass: &Pass, takes: &[Take], call: Option<Call>) -> Result<w::Pass, Error> {
     let admitted = pass.admits(takes);
     let left = pass.after(if admitted { takes } else { &[] });
-    let told = |(limit, left): (&LimitPass, LimitState)| {
-        Ok(w::LimitPass {
+    let mut narrow = Narrow::default();
+    let mut limits = Vec::new();
+    for (limit, left) in pass.limits.iter().zip(&left.limits) {
+        limits.push(w::LimitPass {
             name: String::from(&*left.name),
-            balance_milli: narrow(limit.after.tokens_milli, "a balance")?,
-            left_milli: narrow(left.tokens_milli, "a balance")?,
-            ceiling_milli: narrow(limit.ceiling_milli, "a ceiling")?,
+            balance_milli: narrow.number(limit.after.tokens_milli, "a balance"),
+            left_milli: narrow.number(left.tokens_milli, "a balance"),
+            ceiling_milli: narrow.number(limit.ceiling_milli, "a ceiling"),
             grant_count: left.grant_count,
             was_pending: limit.was_pending,
             opened: limit.opened,
             reset: limit.reset,
             starts_at_ms: left.window_start_ms,
             ends_at_ms: limit.window_end_ms().and_then(|end_ms| u64::try_from(end_ms).ok()),
-        })
-    };
-    Ok(w::Pass {
-        admitted,
-        limits: pass.limits.iter().zip(left.limits).map(told).collect::<Result<_, Error>>()?,
-        retry_after_ms: pass.retry_after_ms(takes),
-        call: call.map(Into::into),
-    })
+        });
+    }
+    match narrow.beyond {
+        Some(of) => Err(Error::overflow(of)),
+        None => Ok(w::Pass {
+            admitted,
+            limits,
+            retry_after_ms: pass.retry_after_ms(takes),
+            call: call.map(Into::into),
+        }),
+    }
 }
