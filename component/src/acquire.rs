@@ -28,7 +28,7 @@ use crate::{
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
     materialise::{Pass, Settings, Take, check_unscheduled, served_gates},
-    preview::{Preview, PreviewOutcome},
+    preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
     settle,
@@ -265,7 +265,9 @@ impl Acquire {
                 return Err(Outcome::NeverFits { limit: amount.limit.clone() });
             }
         }
-        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        for shard in &shards {
+            self.hear_of(shard.shard_count);
+        }
         self.fast(self.shard)
     }
 
@@ -281,7 +283,7 @@ impl Acquire {
             Step::Done(PreviewOutcome::Unavailable(reason)) => return Err(Outcome::Unavailable(reason)),
             Step::Done(PreviewOutcome::Misconfigured(reason)) => return Err(Outcome::Misconfigured(reason)),
         };
-        self.hear_of([report.shard_count]);
+        self.hear_of(report.shard_count);
         if preview.shards().iter().any(|shard| shard.disabled) {
             return Err(Outcome::Disabled);
         }
@@ -292,11 +294,14 @@ impl Acquire {
         let takes = self.takes.clone();
         let shards = preview.shards();
         if shards.is_empty() {
-            let limits = report.limits.into_iter().map(|limit| limit.status);
-            let named =
-                limits.filter(|status| self.request.consume.iter().any(|amount| amount.limit == status.name));
+            let mut limits = Vec::new();
+            for LimitPreview { status, .. } in report.limits {
+                if self.request.consume.iter().any(|amount| amount.limit == status.name) {
+                    limits.push(status);
+                }
+            }
             let lease = self.lease(Vec::new());
-            return Ok(Step::Done(self.decide(Outcome::Admitted(lease), named.collect(), Vec::new())));
+            return Ok(Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new())));
         }
         let look = Look::of(shards, self.shard_count, &takes, self.settings())?;
         if takes.iter().any(|take| look.total_milli(&take.limit) < 0 && !look.is_waived(&take.limit)) {
@@ -304,7 +309,7 @@ impl Acquire {
             return Ok(self.rejected(rejection));
         }
         let limits = look.statuses(&self.request.consume);
-        let parts = shards.iter().take(1).map(|shard| self.lease_part(shard, &takes)).collect();
+        let parts = shards.first().map(|shard| self.lease_part(shard, &takes)).into_iter().collect();
         let lease = self.lease(parts);
         Ok(Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new())))
     }
@@ -321,7 +326,7 @@ impl Acquire {
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
         let after = image.shard().map_err(Error::after_landing)?;
-        self.hear_of([after.shard_count]);
+        self.hear_of(after.shard_count);
         self.restamp(&after);
         let takes = self.takes.clone();
         Ok(self.admitted(&[(after, takes)]))
@@ -360,7 +365,7 @@ impl Acquire {
     fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image else { return self.create() };
         let image = image.shard()?;
-        self.hear_of([image.shard_count]);
+        self.hear_of(image.shard_count);
         self.learn_lengths(core::slice::from_ref(&image));
         let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
         if obstacle == Some(Obstacle::Disabled) {
@@ -447,7 +452,7 @@ impl Acquire {
     }
 
     fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
-        self.hear_of([from.saturating_mul(2)]);
+        self.hear_of(from.saturating_mul(2));
         if let Some(image) = image {
             self.raise_siblings(from, &image.shard()?);
         }
@@ -457,8 +462,10 @@ impl Acquire {
     /// The quotas a doubling must not change the size of: those of an image, and the configured,
     /// which another shard may have.
     fn quotas(&self, image: &Shard) -> Vec<Arc<str>> {
-        let stored = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
-        let mut names: Vec<Arc<str>> = stored.map(|limit| limit.name.clone()).collect();
+        let mut names = Vec::new();
+        for limit in image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some()) {
+            names.push(limit.name.clone());
+        }
         let configured = self.request.limits.iter().filter(|limit| limit.length_seconds().is_some());
         for limit in configured.filter(|limit| image.limit(&limit.name).is_none()) {
             names.push(Arc::from(limit.name.as_str()));
@@ -489,7 +496,7 @@ impl Acquire {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);
         };
-        self.hear_of([image.shard_count]);
+        self.hear_of(image.shard_count);
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast(from.saturating_add(draw(self.request.seed, from)));
         }
@@ -555,7 +562,9 @@ impl Acquire {
         self.owner = record.map(Attributes::owner).transpose()?;
         let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids();
-        self.hear_of(siblings.iter().map(|sibling| sibling.shard_count));
+        for sibling in &siblings {
+            self.hear_of(sibling.shard_count);
+        }
         if self.sibling_ids() != known {
             // A sibling knows of more shards, so more of them could cover the slot.
             return self.read_siblings(own);
@@ -618,7 +627,7 @@ impl Acquire {
     }
 
     fn joined(&mut self, pass: Pass, admits: bool) -> Ended<Step> {
-        self.hear_of([pass.shard_count]);
+        self.hear_of(pass.shard_count);
         if admits {
             return Ok(self.pass_landed(&[(pass, self.takes.clone())]));
         }
@@ -653,13 +662,11 @@ impl Acquire {
             self.owner = record.map(Attributes::owner).transpose()?;
             return self.join(own, siblings);
         }
-        let seen = reasons.iter().filter_map(|reason| reason.item.as_ref());
-        let counts: Vec<u32> = seen
-            .filter(|item| !item.is_entity_record())
-            .filter_map(|item| item.shard().ok())
-            .map(|shard| shard.shard_count)
-            .collect();
-        self.hear_of(counts);
+        for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
+            if let Some(shard) = item.shard().ok().filter(|_| !item.is_entity_record()) {
+                self.hear_of(shard.shard_count);
+            }
+        }
         self.read_siblings(own)
     }
 
@@ -681,7 +688,9 @@ impl Acquire {
     fn looked(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
         let shards = Attributes::shards(items)?;
         let known = self.shard_count;
-        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        for shard in &shards {
+            self.hear_of(shard.shard_count);
+        }
         if self.shard_count > known {
             return self.look();
         }
@@ -748,7 +757,10 @@ impl Acquire {
 
     fn admitted(&mut self, parts: &[(Shard, Vec<Take>)]) -> Step {
         let leased = parts.iter().map(|(shard, takes)| self.lease_part(shard, takes)).collect();
-        let limits = self.takes.iter().filter_map(|take| self.standing(parts, take)).collect();
+        let mut limits = Vec::new();
+        for take in &self.takes {
+            limits.extend(self.standing(parts, take));
+        }
         let lease = self.lease(leased);
         Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new()))
     }
@@ -790,8 +802,10 @@ impl Acquire {
     }
 
     fn lease_part(&self, shard: &Shard, takes: &[Take]) -> LeasePart {
-        let leased = |take: &Take| {
-            let state = shard.limit(&take.limit)?;
+        let mut limits = Vec::new();
+        for take in takes {
+            let Some(state) = shard.limit(&take.limit) else { continue };
+            let Ok(taken_milli) = i64::try_from(take.milli) else { continue };
             let window =
                 take.length_seconds.zip(state.window_start_ms).map(|(seconds, start_ms)| LeasedWindow {
                     start_ms,
@@ -799,15 +813,15 @@ impl Acquire {
                     end_ms: start_ms.saturating_add(seconds.saturating_mul(1000)),
                 });
             let ceiling = settle::ceiling_milli(state, shard, window.is_some());
-            Some(LeasedLimit {
+            limits.push(LeasedLimit {
                 name: (*take.limit).into(),
-                taken_milli: i64::try_from(take.milli).ok()?,
+                taken_milli,
                 capacity_milli: i64::try_from(state.capacity_milli).unwrap_or(i64::MAX),
                 ceiling_milli: i64::try_from(ceiling).unwrap_or(i64::MAX),
                 window,
-            })
-        };
-        LeasePart { shard: shard.id, limits: takes.iter().filter_map(leased).collect() }
+            });
+        }
+        LeasePart { shard: shard.id, limits }
     }
 
     fn rejected(&mut self, rejection: Rejection) -> Step {
@@ -889,9 +903,8 @@ impl Acquire {
         Ok(())
     }
 
-    fn hear_of(&mut self, counts: impl IntoIterator<Item = u32>) {
-        let largest = counts.into_iter().map(legal_count).max().unwrap_or(1);
-        self.shard_count = self.shard_count.max(largest);
+    fn hear_of(&mut self, count: u32) {
+        self.shard_count = self.shard_count.max(legal_count(count));
     }
 }
 

@@ -99,20 +99,24 @@ impl Cascade {
     /// what its limits name.
     #[must_use]
     pub fn new(levels: Vec<AcquireRequest>) -> Self {
-        let entities: Vec<String> = levels.iter().map(|request| request.subject.entity.clone()).collect();
         let fallback = levels.first().map(|request| request.limits.clone()).unwrap_or_default();
-        let parents = entities.into_iter().skip(1).map(Some).chain([None]);
-        let made = levels.into_iter().zip(parents).enumerate().map(|(index, (request, parent))| {
-            match (index, request.limits.is_empty()) {
+        // From the last, which has nobody above it that is known, to the first.
+        let mut made = Vec::new();
+        let mut parent = None;
+        for (index, request) in levels.into_iter().enumerate().rev() {
+            let entity = request.subject.entity.clone();
+            made.push(match (index, request.limits.is_empty()) {
                 (0, _) => Level::taking(request, parent),
                 (_, true) => {
                     Level::configuring(AcquireRequest { limits: fallback.clone(), ..request }, parent)
                 }
                 (_, false) => Level::taking(request.of_known(), parent),
-            }
-        });
+            });
+            parent = Some(entity);
+        }
+        made.reverse();
         Self {
-            levels: made.collect(),
+            levels: made,
             restarts: 0,
             begun: false,
             strays: Vec::new(),

@@ -58,14 +58,10 @@ pub struct Candidate {
 /// # Errors
 /// `unknown-limit` where a named limit is not configured, and what [`Pass::of`] fails with.
 pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Error> {
-    let shard_count = reading
-        .siblings
-        .iter()
-        .chain(reading.own)
-        .map(|shard| legal_count(shard.shard_count))
-        .chain([reading.shard_count, reading.slot.saturating_add(1)])
-        .max()
-        .unwrap_or(1);
+    let mut shard_count = reading.shard_count.max(reading.slot.saturating_add(1));
+    for shard in reading.siblings.iter().chain(reading.own) {
+        shard_count = shard_count.max(legal_count(shard.shard_count));
+    }
     let slots = candidates(reading.slot, shard_count);
     let mut found: Vec<Candidate> = slots
         .iter()
@@ -99,10 +95,12 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
 fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<LimitState>, Error> {
     let known = |name: &str| known(name, reading, settings);
     let missing = |take: &&Take| reading.own.is_none_or(|own| own.limit(&take.limit).is_none());
-    let mut wanted: Vec<LimitState> = match reading.own {
-        Some(_) => Vec::new(),
-        None => settings.limits.iter().filter_map(|limit| known(&limit.name)).collect(),
-    };
+    let mut wanted: Vec<LimitState> = Vec::new();
+    if reading.own.is_none() {
+        for limit in settings.limits {
+            wanted.extend(known(&limit.name));
+        }
+    }
     for take in reading.named.iter().filter(missing) {
         if wanted.iter().all(|state| state.name != take.limit) {
             wanted.push(known(&take.limit).ok_or_else(|| Error::unknown_limit(&take.limit))?);
@@ -152,12 +150,10 @@ fn seed(
     state.window_applied_ms = Some(start_ms);
     let mut donor = None;
     if joined.is_some() {
-        let siblings: Vec<Sibling> = reading
-            .siblings
-            .iter()
-            .filter(|sibling| slots.contains(&sibling.id))
-            .filter_map(|sibling| as_sibling(sibling, &state.name, start_ms, length_ms))
-            .collect();
+        let mut siblings = Vec::new();
+        for sibling in reading.siblings.iter().filter(|sibling| slots.contains(&sibling.id)) {
+            siblings.extend(as_sibling(sibling, &state.name, start_ms, length_ms));
+        }
         Grant { tokens_milli: state.tokens_milli, donor } = grant::plan(reading.slot, full, &siblings);
     }
     (state, donor, joined.is_none())

@@ -205,7 +205,11 @@ impl<'a> Look<'a> {
 
     /// Where every named limit stands.
     pub(crate) fn statuses(&self, consume: &[Amount]) -> Vec<LimitStatus> {
-        consume.iter().filter_map(|amount| self.status(&amount.limit)).collect()
+        let mut statuses = Vec::new();
+        for amount in consume {
+            statuses.extend(self.status(&amount.limit));
+        }
+        statuses
     }
 
     pub(crate) fn status(&self, limit: &str) -> Option<LimitStatus> {

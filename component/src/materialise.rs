@@ -485,17 +485,16 @@ impl Pass {
     /// The windows this pass opens.
     #[must_use]
     pub fn opened(&self) -> Vec<Opened> {
-        self.limits
-            .iter()
-            .filter(|limit| limit.opened)
-            .filter_map(|limit| {
-                Some(Opened {
-                    limit: limit.after.name.clone(),
-                    length_seconds: limit.after.reset_after_seconds?,
-                    start_ms: limit.after.window_start_ms?,
-                })
-            })
-            .collect()
+        let mut opened = Vec::new();
+        for LimitPass { after, .. } in self.limits.iter().filter(|limit| limit.opened) {
+            let window = after.reset_after_seconds.zip(after.window_start_ms);
+            opened.extend(window.map(|(length_seconds, start_ms)| Opened {
+                limit: after.name.clone(),
+                length_seconds,
+                start_ms,
+            }));
+        }
+        opened
     }
 
     /// The shard once `takes` are taken.
@@ -637,14 +636,13 @@ impl LimitPass {
             Change::set(of(Field::RefillPeriod), state.refill_period_ms),
             Change::set(of(Field::Consumed), taken),
         ];
-        for (field, value) in [
-            (Field::ResetAfter, state.reset_after_seconds),
-            (Field::WindowStart, state.window_start_ms),
-            (Field::WindowApplied, state.window_applied_ms),
-            (Field::GrantCount, state.grant_count),
-        ] {
-            item.extend(value.map(|value| Change::set(of(field), value)));
-        }
+        let mut known = |field: Field, value: Option<i64>| {
+            item.extend(value.map(|value| Change::set(field.of(&state.name), value)));
+        };
+        known(Field::ResetAfter, state.reset_after_seconds);
+        known(Field::WindowStart, state.window_start_ms);
+        known(Field::WindowApplied, state.window_applied_ms);
+        known(Field::GrantCount, state.grant_count);
         item
     }
 
@@ -656,30 +654,28 @@ impl LimitPass {
             return changes.extend(self.seed(taken));
         };
         let after = &self.after;
-        for (field, old, new) in [
-            (Field::Capacity, before.capacity_milli, after.capacity_milli),
-            (Field::RefillAmount, before.refill_amount_milli, after.refill_amount_milli),
-            (Field::RefillPeriod, before.refill_period_ms.into(), after.refill_period_ms.into()),
-        ] {
+        let mut stamp = |field, old: i128, new: i128| {
             if old != new {
                 changes.push(Change::set(of(field), new));
                 clauses.require(Term::compare(of(field), Test::Equal, old));
             }
-        }
+        };
+        stamp(Field::Capacity, before.capacity_milli, after.capacity_milli);
+        stamp(Field::RefillAmount, before.refill_amount_milli, after.refill_amount_milli);
+        stamp(Field::RefillPeriod, before.refill_period_ms.into(), after.refill_period_ms.into());
         if before.grant_count != after.grant_count && !self.reset {
             // Whoever marks a grant with its size in between has read it off another balance.
             clauses.require(Term::as_read(of(Field::GrantCount), before.grant_count));
         }
-        for (field, old, new) in [
-            (Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds),
-            (Field::WindowStart, before.window_start_ms, after.window_start_ms),
-            (Field::WindowApplied, before.window_applied_ms, after.window_applied_ms),
-            (Field::GrantCount, before.grant_count, after.grant_count),
-        ] {
+        let mut change = |field, old: Option<i64>, new: Option<i64>| {
             if old != new {
                 changes.push(Change::to(of(field), new));
             }
-        }
+        };
+        change(Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds);
+        change(Field::WindowStart, before.window_start_ms, after.window_start_ms);
+        change(Field::WindowApplied, before.window_applied_ms, after.window_applied_ms);
+        change(Field::GrantCount, before.grant_count, after.grant_count);
         if before.topped_up_milli != after.topped_up_milli {
             changes.push(Change::to(of(Field::ToppedUp), None));
         }
