@@ -17,8 +17,8 @@ debian() {
     DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $missing
 }
 
-# A C compiler builds the embedded engine's SQLite and the TLS library.
-debian cc:build-essential curl:curl
+# A C compiler builds the embedded engine's SQLite and the TLS library; Binaryen shrinks the component.
+debian cc:build-essential curl:curl wasm-opt:binaryen
 if ! have cargo; then
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt
     . "$HOME/.cargo/env"

@@ -22,21 +22,20 @@ use crate::{
     fast::{self, Obstacle},
     hint::{Blocked, Hint},
     item::{Attributes, LimitState, Owner, Shard},
-    join::{self, Join, Reading},
+    join::{self, Join, Reading, count_is},
     key::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
     materialise::{Pass, Settings, Take, check_unscheduled, served_gates},
-    preview::{Preview, PreviewOutcome},
+    preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
     settle,
     window::told_ms,
     wire::{Answer, Reason, read},
     write::{
-        Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read,
-        transaction,
+        Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read, transaction,
     },
 };
 
@@ -91,9 +90,8 @@ enum State {
         own: Option<Shard>,
     },
     Joining {
-        join: Join,
+        pass: Pass,
         siblings: Vec<Shard>,
-        own: Option<Shard>,
         admits: bool,
     },
     Looking,
@@ -198,11 +196,11 @@ impl Acquire {
             (State::Siblings { own }, Answer::Read { items, incomplete }) => {
                 self.siblings_read(own, &items, incomplete)
             }
-            (State::Joining { join, admits, .. }, Answer::Landed(_)) => self.joined(join, admits),
-            (State::Joining { siblings, own, .. }, Answer::Cancelled(reasons)) => {
-                self.join_cancelled(siblings, own, &reasons)
+            (State::Joining { pass, admits, .. }, Answer::Landed(_)) => self.joined(pass, admits),
+            (State::Joining { siblings, pass, .. }, Answer::Cancelled(reasons)) => {
+                self.join_cancelled(siblings, pass.into_read(), &reasons)
             }
-            (State::Joining { own, .. }, Answer::Refused(_)) => self.read_siblings(own),
+            (State::Joining { pass, .. }, Answer::Refused(_)) => self.read_siblings(pass.into_read()),
             (State::Looking, Answer::Read { items, incomplete: false }) => self.looked(&items),
             (State::Looking, Answer::Read { incomplete: true, .. }) => self.look(),
             (State::Gathering(parts), Answer::Landed(_)) => Ok(self.pass_landed(&parts)),
@@ -267,7 +265,9 @@ impl Acquire {
                 return Err(Outcome::NeverFits { limit: amount.limit.clone() });
             }
         }
-        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        for shard in &shards {
+            self.hear_of(shard.shard_count);
+        }
         self.fast(self.shard)
     }
 
@@ -283,7 +283,7 @@ impl Acquire {
             Step::Done(PreviewOutcome::Unavailable(reason)) => return Err(Outcome::Unavailable(reason)),
             Step::Done(PreviewOutcome::Misconfigured(reason)) => return Err(Outcome::Misconfigured(reason)),
         };
-        self.hear_of([report.shard_count]);
+        self.hear_of(report.shard_count);
         if preview.shards().iter().any(|shard| shard.disabled) {
             return Err(Outcome::Disabled);
         }
@@ -294,11 +294,14 @@ impl Acquire {
         let takes = self.takes.clone();
         let shards = preview.shards();
         if shards.is_empty() {
-            let limits = report.limits.into_iter().map(|limit| limit.status);
-            let named =
-                limits.filter(|status| self.request.consume.iter().any(|amount| amount.limit == status.name));
+            let mut limits = Vec::new();
+            for LimitPreview { status, .. } in report.limits {
+                if self.request.consume.iter().any(|amount| amount.limit == status.name) {
+                    limits.push(status);
+                }
+            }
             let lease = self.lease(Vec::new());
-            return Ok(Step::Done(self.decide(Outcome::Admitted(lease), named.collect(), Vec::new())));
+            return Ok(Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new())));
         }
         let look = Look::of(shards, self.shard_count, &takes, self.settings())?;
         if takes.iter().any(|take| look.total_milli(&take.limit) < 0 && !look.is_waived(&take.limit)) {
@@ -306,7 +309,7 @@ impl Acquire {
             return Ok(self.rejected(rejection));
         }
         let limits = look.statuses(&self.request.consume);
-        let parts = shards.iter().take(1).map(|shard| self.lease_part(shard, &takes)).collect();
+        let parts = shards.first().map(|shard| self.lease_part(shard, &takes)).into_iter().collect();
         let lease = self.lease(parts);
         Ok(Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new())))
     }
@@ -323,7 +326,7 @@ impl Acquire {
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
         let after = image.shard().map_err(Error::after_landing)?;
-        self.hear_of([after.shard_count]);
+        self.hear_of(after.shard_count);
         self.restamp(&after);
         let takes = self.takes.clone();
         Ok(self.admitted(&[(after, takes)]))
@@ -362,7 +365,7 @@ impl Acquire {
     fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image else { return self.create() };
         let image = image.shard()?;
-        self.hear_of([image.shard_count]);
+        self.hear_of(image.shard_count);
         self.learn_lengths(core::slice::from_ref(&image));
         let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
         if obstacle == Some(Obstacle::Disabled) {
@@ -420,11 +423,11 @@ impl Acquire {
     /// whose size is only told by the count that is about to change.
     fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
         let from = self.shard_count;
-        let mut changes = vec![Change::set("shard_count", from.saturating_mul(2))];
+        let mut changes = vec![Change::set(Field::ShardCount, from.saturating_mul(2))];
         // An item that is gone is not brought back by its count alone.
-        let mut clauses = vec![vec![Term::exists("PK")], count_is(from)];
+        let mut clauses = vec![vec![Term::exists(Field::Pk)], count_is(from)];
         for quota in self.quotas(image) {
-            let of = |field| Attribute::Limit(quota.clone(), field);
+            let of = |field: Field| field.of(&quota);
             let unmarked =
                 stale.and_then(|shard| shard.limit(&quota)).filter(|state| state.grant_count.is_none());
             match (unmarked, stale) {
@@ -449,7 +452,7 @@ impl Acquire {
     }
 
     fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
-        self.hear_of([from.saturating_mul(2)]);
+        self.hear_of(from.saturating_mul(2));
         if let Some(image) = image {
             self.raise_siblings(from, &image.shard()?);
         }
@@ -459,8 +462,10 @@ impl Acquire {
     /// The quotas a doubling must not change the size of: those of an image, and the configured,
     /// which another shard may have.
     fn quotas(&self, image: &Shard) -> Vec<Arc<str>> {
-        let stored = image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some());
-        let mut names: Vec<Arc<str>> = stored.map(|limit| limit.name.clone()).collect();
+        let mut names = Vec::new();
+        for limit in image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some()) {
+            names.push(limit.name.clone());
+        }
         let configured = self.request.limits.iter().filter(|limit| limit.length_seconds().is_some());
         for limit in configured.filter(|limit| image.limit(&limit.name).is_none()) {
             names.push(Arc::from(limit.name.as_str()));
@@ -474,12 +479,12 @@ impl Acquire {
         let quotas = self.quotas(image);
         let doubled = from.saturating_mul(2);
         for shard in 1..from {
-            let mut clauses = vec![vec![Term::compare("shard_count", Test::Less, doubled)]];
+            let mut clauses = vec![vec![Term::compare(Field::ShardCount, Test::Less, doubled)]];
             clauses.extend(quotas.iter().map(marked));
             let write = ConditionalWrite {
                 pk: self.request.subject.bucket_pk(shard),
                 sk: Cow::Borrowed(STATE_SK),
-                action: Action::Update(vec![Change::set("shard_count", doubled)]),
+                action: Action::Update(vec![Change::set(Field::ShardCount, doubled)]),
                 clauses,
             };
             self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
@@ -491,7 +496,7 @@ impl Acquire {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);
         };
-        self.hear_of([image.shard_count]);
+        self.hear_of(image.shard_count);
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast(from.saturating_add(draw(self.request.seed, from)));
         }
@@ -557,7 +562,9 @@ impl Acquire {
         self.owner = record.map(Attributes::owner).transpose()?;
         let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids();
-        self.hear_of(siblings.iter().map(|sibling| sibling.shard_count));
+        for sibling in &siblings {
+            self.hear_of(sibling.shard_count);
+        }
         if self.sibling_ids() != known {
             // A sibling knows of more shards, so more of them could cover the slot.
             return self.read_siblings(own);
@@ -605,12 +612,12 @@ impl Acquire {
     }
 
     fn send_join(&mut self, join: Join, mut siblings: Vec<Shard>, admits: bool) -> Step {
-        siblings.retain(|shard| shard.id != join.pass.id);
-        let own = join.pass.read().cloned();
         let takes = if admits { self.takes.as_slice() } else { &[] };
-        let writes = self.gated(join.writes(&self.request.subject, self.owner.as_ref(), takes));
-        self.shard = join.pass.id;
-        self.state = State::Joining { join, siblings, own, admits };
+        let (pass, writes) = join.into_writes(&self.request.subject, self.owner.as_ref(), takes);
+        let writes = self.gated(writes);
+        siblings.retain(|shard| shard.id != pass.id);
+        self.shard = pass.id;
+        self.state = State::Joining { pass, siblings, admits };
         let table = &self.request.subject.table;
         let call = match writes.as_slice() {
             [write] => write.call(table, Images::Both),
@@ -619,13 +626,13 @@ impl Acquire {
         Step::Perform(vec![call])
     }
 
-    fn joined(&mut self, join: Join, admits: bool) -> Ended<Step> {
-        self.hear_of([join.pass.shard_count]);
+    fn joined(&mut self, pass: Pass, admits: bool) -> Ended<Step> {
+        self.hear_of(pass.shard_count);
         if admits {
-            return Ok(self.pass_landed(&[(join.pass, self.takes.clone())]));
+            return Ok(self.pass_landed(&[(pass, self.takes.clone())]));
         }
         // A rejected pass still commits its move; the rest of the entity may serve.
-        self.propagate(&join.pass);
+        self.propagate(&pass);
         self.look()
     }
 
@@ -655,13 +662,11 @@ impl Acquire {
             self.owner = record.map(Attributes::owner).transpose()?;
             return self.join(own, siblings);
         }
-        let seen = reasons.iter().filter_map(|reason| reason.item.as_ref());
-        let counts: Vec<u32> = seen
-            .filter(|item| !item.is_entity_record())
-            .filter_map(|item| item.shard().ok())
-            .map(|shard| shard.shard_count)
-            .collect();
-        self.hear_of(counts);
+        for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
+            if let Some(shard) = item.shard().ok().filter(|_| !item.is_entity_record()) {
+                self.hear_of(shard.shard_count);
+            }
+        }
         self.read_siblings(own)
     }
 
@@ -683,7 +688,9 @@ impl Acquire {
     fn looked(&mut self, items: &[Attributes<'_>]) -> Ended<Step> {
         let shards = Attributes::shards(items)?;
         let known = self.shard_count;
-        self.hear_of(shards.iter().map(|shard| shard.shard_count));
+        for shard in &shards {
+            self.hear_of(shard.shard_count);
+        }
         if self.shard_count > known {
             return self.look();
         }
@@ -695,7 +702,7 @@ impl Acquire {
         }
         self.learn_lengths(&shards);
         let takes = self.takes.clone();
-        let look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
+        let mut look = Look::of(&shards, self.shard_count, &takes, self.settings())?;
         match look.serve(&self.request.subject, self.owner.as_ref()) {
             Some(Served::Fast(shard)) => self.fast(shard),
             Some(Served::Locked(pass)) => {
@@ -711,10 +718,10 @@ impl Acquire {
             None => {
                 let rejection = look.rejection(&self.request.consume);
                 let fits = rejection.retry_after_ms == 0 && rejection.never_fits.is_none();
-                match look.mover().filter(|_| fits) {
+                match look.mover() {
                     // It is all there, but not yet where it can be had.
-                    Some(join) => Ok(self.send_join(join, shards, false)),
-                    None => Ok(self.rejected(rejection)),
+                    Some(join) if fits => Ok(self.send_join(join, shards, false)),
+                    _ => Ok(self.rejected(rejection)),
                 }
             }
         }
@@ -750,7 +757,10 @@ impl Acquire {
 
     fn admitted(&mut self, parts: &[(Shard, Vec<Take>)]) -> Step {
         let leased = parts.iter().map(|(shard, takes)| self.lease_part(shard, takes)).collect();
-        let limits = self.takes.iter().filter_map(|take| self.standing(parts, take)).collect();
+        let mut limits = Vec::new();
+        for take in &self.takes {
+            limits.extend(self.standing(parts, take));
+        }
         let lease = self.lease(leased);
         Step::Done(self.decide(Outcome::Admitted(lease), limits, Vec::new()))
     }
@@ -758,20 +768,25 @@ impl Acquire {
     /// Where a limit stands on the shards that served. A window that ended while the reply was on
     /// its way counts as restored (R13).
     fn standing(&self, parts: &[(Shard, Vec<Take>)], take: &Take) -> Option<crate::LimitStatus> {
-        let states = || parts.iter().filter_map(|(shard, _)| Some((shard, shard.limit(&take.limit)?)));
         let length_ms = take.length_seconds.map(|seconds| seconds.saturating_mul(1000));
-        let end_ms = |state: &LimitState| state.window_start_ms?.checked_add(length_ms?);
-        let left = states().map(|(shard, state)| match end_ms(state) {
-            Some(end_ms) if end_ms <= self.now_ms => share(state.capacity_milli, shard.shard_count.into()),
-            _ => state.tokens_milli,
-        });
-        let last_end_ms =
-            states().filter_map(|(_, state)| end_ms(state)).filter(|end_ms| *end_ms > self.now_ms).max();
-        let (_, first) = states().next()?;
+        let (mut capacity, mut left, mut last_end_ms) = (None, 0_i128, None);
+        for (shard, _) in parts {
+            let Some(state) = shard.limit(&take.limit) else { continue };
+            let end_ms =
+                state.window_start_ms.zip(length_ms).and_then(|(start, length)| start.checked_add(length));
+            let restored = end_ms.is_some_and(|end_ms| end_ms <= self.now_ms);
+            left = left.saturating_add(if restored {
+                share(state.capacity_milli, shard.shard_count.into())
+            } else {
+                last_end_ms = last_end_ms.max(end_ms);
+                state.tokens_milli
+            });
+            capacity = capacity.or(Some(state.capacity_milli));
+        }
         Some(crate::LimitStatus {
             name: (*take.limit).into(),
-            capacity: tokens(first.capacity_milli).unsigned_abs(),
-            available: tokens(left.fold(0, i128::saturating_add)),
+            capacity: tokens(capacity?).unsigned_abs(),
+            available: tokens(left),
             resets_at_ms: last_end_ms.zip(length_ms).map(|(end, length)| told_ms(end, length, self.now_ms)),
         })
     }
@@ -787,8 +802,10 @@ impl Acquire {
     }
 
     fn lease_part(&self, shard: &Shard, takes: &[Take]) -> LeasePart {
-        let leased = |take: &Take| {
-            let state = shard.limit(&take.limit)?;
+        let mut limits = Vec::new();
+        for take in takes {
+            let Some(state) = shard.limit(&take.limit) else { continue };
+            let Ok(taken_milli) = i64::try_from(take.milli) else { continue };
             let window =
                 take.length_seconds.zip(state.window_start_ms).map(|(seconds, start_ms)| LeasedWindow {
                     start_ms,
@@ -796,15 +813,15 @@ impl Acquire {
                     end_ms: start_ms.saturating_add(seconds.saturating_mul(1000)),
                 });
             let ceiling = settle::ceiling_milli(state, shard, window.is_some());
-            Some(LeasedLimit {
+            limits.push(LeasedLimit {
                 name: (*take.limit).into(),
-                taken_milli: i64::try_from(take.milli).ok()?,
+                taken_milli,
                 capacity_milli: i64::try_from(state.capacity_milli).unwrap_or(i64::MAX),
                 ceiling_milli: i64::try_from(ceiling).unwrap_or(i64::MAX),
                 window,
-            })
-        };
-        LeasePart { shard: shard.id, limits: takes.iter().filter_map(leased).collect() }
+            });
+        }
+        LeasePart { shard: shard.id, limits }
     }
 
     fn rejected(&mut self, rejection: Rejection) -> Step {
@@ -845,8 +862,12 @@ impl Acquire {
         let [_, alone] = served_gates();
         for write in &mut writes {
             let Some(clause) = write.clauses.iter_mut().find(|clause| **clause == alone) else { continue };
-            *clause = vec![Term::compare("cascade", Test::Equal, Value::Boolean(true))];
-            write.clauses.push(vec![Term::compare("parent_id", Test::Equal, Value::Text(parent.clone()))]);
+            *clause = vec![Term::with(Field::Cascade.into(), Test::Equal, Value::Boolean(true))];
+            write.clauses.push(vec![Term::with(
+                Field::ParentId.into(),
+                Test::Equal,
+                Value::Text(parent.clone()),
+            )]);
         }
         writes
     }
@@ -882,23 +903,14 @@ impl Acquire {
         Ok(())
     }
 
-    fn hear_of(&mut self, counts: impl IntoIterator<Item = u32>) {
-        let largest = counts.into_iter().map(legal_count).max().unwrap_or(1);
-        self.shard_count = self.shard_count.max(largest);
+    fn hear_of(&mut self, count: u32) {
+        self.shard_count = self.shard_count.max(legal_count(count));
     }
-}
-
-/// The stored count is `count`; an item without one counts as 1.
-fn count_is(count: u32) -> Vec<Term> {
-    if count == 1 {
-        return vec![Term::absent("shard_count"), Term::compare("shard_count", Test::AtMost, 1_u32)];
-    }
-    vec![Term::compare("shard_count", Test::Equal, count)]
 }
 
 /// The quota's grant carries its own size, or the quota is not there at all.
 fn marked(limit: &Arc<str>) -> Vec<Term> {
-    let of = |field| Attribute::Limit(limit.clone(), field);
+    let of = |field: Field| field.of(limit);
     vec![Term::exists(of(Field::GrantCount)), Term::absent(of(Field::Tokens))]
 }
 

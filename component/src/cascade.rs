@@ -103,20 +103,24 @@ impl Cascade {
     /// what its limits name.
     #[must_use]
     pub fn new(levels: Vec<AcquireRequest>) -> Self {
-        let entities: Vec<String> = levels.iter().map(|request| request.subject.entity.clone()).collect();
         let fallback = levels.first().map(|request| request.limits.clone()).unwrap_or_default();
-        let parents = entities.into_iter().skip(1).map(Some).chain([None]);
-        let made = levels.into_iter().zip(parents).enumerate().map(|(index, (request, parent))| {
-            match (index, request.limits.is_empty()) {
+        // From the last, which has nobody above it that is known, to the first.
+        let mut made = Vec::new();
+        let mut parent = None;
+        for (index, request) in levels.into_iter().enumerate().rev() {
+            let entity = request.subject.entity.clone();
+            made.push(match (index, request.limits.is_empty()) {
                 (0, _) => Level::taking(request, parent),
                 (_, true) => {
                     Level::configuring(AcquireRequest { limits: fallback.clone(), ..request }, parent)
                 }
                 (_, false) => Level::taking(request.of_known(), parent),
-            }
-        });
+            });
+            parent = Some(entity);
+        }
+        made.reverse();
         Self {
-            levels: made.collect(),
+            levels: made,
             restarts: 0,
             begun: false,
             strays: Vec::new(),
@@ -157,12 +161,13 @@ impl Cascade {
         while let Some(index) = self.levels.iter().position(|level| level.met().is_some()) {
             self.take_up_again(index, now_ms, &mut calls);
         }
-        for (level, own) in self.levels.iter_mut().zip(&calls) {
+        let mut all = Vec::new();
+        for (level, own) in self.levels.iter_mut().zip(calls) {
             level.calls = own.len();
+            all.extend(own);
         }
-        let calls: Vec<Call> = calls.into_iter().flatten().collect();
-        if !calls.is_empty() {
-            return Step::Perform(calls);
+        if !all.is_empty() {
+            return Step::Perform(all);
         }
         let refusal = self.refusal();
         let mut leases = Vec::new();

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorCode},
     item::{Attributes, Raw},
     key::Subject,
-    limit::{Limit, Recovery},
+    limit::{Drip, Limit, Recovery},
     request::MAX_LIMITS,
     text::{decimal, quoted},
     wire::{Answer, read},
@@ -189,15 +189,15 @@ impl Item<'_> {
                 let at = self.at(&["limit ", name].concat());
                 return Err(Error::corrupt(&at, "both l_ and w_ attributes", "one of them"));
             }
-            limits.push(self.limit(prefix, name)?);
+            // The table's order is none.
+            let place = limits.partition_point(|other| other.name.as_str() < name);
+            limits.insert(place, self.limit(prefix, name)?);
         }
         if limits.len() > MAX_LIMITS {
             let (read, expected) =
                 ([&decimal(limits.len()), " limits"].concat(), ["at most ", &decimal(MAX_LIMITS)].concat());
             return Err(Error::corrupt(&self.at("the level"), &read, &expected));
         }
-        // The table's order is none.
-        limits.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(limits)
     }
 
@@ -216,8 +216,8 @@ impl Item<'_> {
         }
         let whole = |field| Ok::<_, Error>(self.whole(prefix, name, field)?.unwrap_or(0));
         let recovery = match length {
-            Some(length_seconds) => Recovery::Session { length_seconds },
-            None => Recovery::Drip { refill_amount: whole("ra")?, refill_period_seconds: whole("rp")? },
+            Some(length_seconds) => Recovery::Session(length_seconds),
+            None => Recovery::Drip(Drip { refill_amount: whole("ra")?, refill_period_seconds: whole("rp")? }),
         };
         let limit = Limit { name: name.to_owned(), capacity: whole("cp")?, recovery };
         limit.check().map_err(|error| Error {
@@ -230,7 +230,8 @@ impl Item<'_> {
     fn whole(&self, prefix: &str, name: &str, field: &str) -> Result<Option<u64>, Error> {
         let attribute = [prefix, name, "_", field].concat();
         let at = self.at(&attribute);
-        self.item.get(&attribute).map(|raw| raw.narrow(&at, "a whole number of at least 0")).transpose()
+        let Some(raw) = self.item.get(&attribute) else { return Ok(None) };
+        Ok(Some(raw.within(&at, [0, i64::MAX], "a whole number of at least 0")?.unsigned_abs()))
     }
 
     /// The attribute, and where it was read.

@@ -8,7 +8,7 @@ use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 use crate::{
     item::Shard,
     key::{STATE_SK, Subject},
-    limit::{Recovery, milli},
+    limit::{Drip, Recovery, milli},
     materialise::{Settings, Take, served_gates},
     window::Window,
     write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
@@ -44,7 +44,7 @@ pub(crate) fn write(
     let mut changes = Vec::with_capacity(takes.len().saturating_mul(2).saturating_add(2));
     let mut clauses: Vec<Vec<Term>> = Vec::with_capacity(16);
     for take in takes {
-        let of = |field| Attribute::Limit(take.limit.clone(), field);
+        let of = |field: Field| field.of(&take.limit);
         if take.milli != 0 {
             changes.push(Change::add(of(Field::Tokens), take.milli.saturating_neg()));
             changes.push(Change::add(of(Field::Consumed), take.milli));
@@ -52,23 +52,17 @@ pub(crate) fn write(
         clauses.push(vec![
             Term::compare(of(Field::Tokens), Test::AtLeast, take.milli),
             Term::compare(of(Field::Soft), Test::More, now_ms),
-            Term::compare("bypass", Test::More, now_ms),
+            Term::compare(Field::Bypass, Test::More, now_ms),
         ]);
         if let Some(seconds) = take.length_seconds {
             // R11: writers that do not know `vu` drop it, so the window is checked by itself.
             let oldest = now_ms.saturating_sub(seconds.saturating_mul(1000));
             clauses.require(Term::compare(of(Field::WindowStart), Test::More, oldest));
-            let applied = Term::compare(
-                of(Field::WindowApplied),
-                Test::AtLeast,
-                Value::Attribute(of(Field::WindowStart)),
-            );
+            let start = || Value::Attribute(Attribute::from(of(Field::WindowStart)));
+            let applied = Term::with(of(Field::WindowApplied), Test::AtLeast, start());
             // `ws <= wa`, and `ws <= rf` where there is no `wa`, as clauses of alternatives.
             clauses.push(vec![applied.clone(), Term::absent(of(Field::WindowApplied))]);
-            clauses.push(vec![
-                applied,
-                Term::compare("rf", Test::AtLeast, Value::Attribute(of(Field::WindowStart))),
-            ]);
+            clauses.push(vec![applied, Term::with(Field::LastRefill.into(), Test::AtLeast, start())]);
             clauses.require(Term::exists(of(Field::ResetAfter)));
         } else {
             clauses.require(Term::exists(of(Field::Tokens)));
@@ -80,12 +74,13 @@ pub(crate) fn write(
             stamped.filter_map(|(field, value)| Some(vec![Term::compare(of(field), Test::Equal, value?)])),
         );
     }
-    let wcu = |field| Attribute::Limit(Arc::from("wcu"), field);
+    let wcu = Arc::from("wcu");
+    let wcu = |field: Field| field.of(&wcu);
     changes.push(Change::add(wcu(Field::Tokens), -WCU_MILLI));
     changes.push(Change::add(wcu(Field::Consumed), WCU_MILLI));
     clauses.require(Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI));
-    clauses.push(vec![Term::absent("ttl"), Term::compare("ttl", Test::More, now_ms.div_euclid(1000))]);
-    clauses.push(vec![Term::absent("vu"), Term::compare("vu", Test::More, now_ms)]);
+    clauses.push(Term::unless_absent(Field::Ttl.into(), Test::More, now_ms.div_euclid(1000)));
+    clauses.push(Term::unless_absent(Field::ValidUntil.into(), Test::More, now_ms));
     clauses.extend(served_gates());
     ConditionalWrite {
         pk: subject.bucket_pk(shard),
@@ -103,10 +98,10 @@ fn stamped(take: &Take, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)> {
     };
     let capacity = (Field::Capacity, Some(milli(limit.capacity)));
     match limit.recovery {
-        Recovery::Session { length_seconds } => {
+        Recovery::Session(length_seconds) => {
             vec![capacity, (Field::ResetAfter, Some(length_seconds.into()))]
         }
-        Recovery::Drip { refill_amount, refill_period_seconds } => vec![
+        Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => vec![
             capacity,
             (Field::ResetAfter, None),
             (Field::RefillAmount, Some(milli(refill_amount))),

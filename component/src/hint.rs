@@ -51,13 +51,6 @@ impl Hint {
         if self.key != request.subject.hint_key() || request.check().is_err() {
             return None;
         }
-        let refusing = |amount: &&crate::Amount| {
-            self.blocked.iter().find(|blocked| {
-                blocked.status.name == amount.limit
-                    && now_ms < blocked.until_ms
-                    && amount.milli() > i128::from(blocked.above_milli)
-            })
-        };
         let fits = |amount: &crate::Amount| {
             let configured = request.limits.iter().find(|limit| limit.name == amount.limit);
             let remembered = self.blocked.iter().find(|blocked| blocked.status.name == amount.limit);
@@ -70,13 +63,23 @@ impl Hint {
             // It never fits: nothing to wait for, as the machine will say (F17).
             return None;
         }
-        let found: Vec<&Blocked> = request.consume.iter().filter_map(|amount| refusing(&amount)).collect();
-        // What is told is the instant of the look, even where the hint is good for less (R13).
-        let told = |blocked: &&Blocked| blocked.status.resets_at_ms.unwrap_or(blocked.until_ms);
-        let last = found.iter().map(told).max()?;
+        let mut limits = Vec::new();
+        let mut last = None;
+        for amount in &request.consume {
+            let refuses = |blocked: &&Blocked| {
+                blocked.status.name == amount.limit
+                    && now_ms < blocked.until_ms
+                    && amount.milli() > i128::from(blocked.above_milli)
+            };
+            if let Some(Blocked { status, until_ms, .. }) = self.blocked.iter().find(refuses) {
+                // What is told is the instant of the look, even where the hint is good for less (R13).
+                last = last.max(Some(status.resets_at_ms.unwrap_or(*until_ms)));
+                limits.push(status.clone());
+            }
+        }
         Some(Decision {
-            outcome: Outcome::Rejected { retry_after_ms: last.saturating_sub(now_ms).max(1) },
-            limits: found.iter().map(|blocked| blocked.status.clone()).collect(),
+            outcome: Outcome::Rejected { retry_after_ms: last?.saturating_sub(now_ms).max(1) },
+            limits,
             follow_ups: Vec::new(),
             hint: self.clone(),
         })

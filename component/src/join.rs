@@ -12,7 +12,7 @@ use crate::{
     key::{META_SK, STATE_SK, Subject, legal_count},
     materialise::{LimitPass, Pass, Settings, Take, state_of},
     window::Window,
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// What a join is planned from: a strongly consistent read, or a look whose every reading the
@@ -58,20 +58,18 @@ pub struct Candidate {
 /// # Errors
 /// `unknown-limit` where a named limit is not configured, and what [`Pass::of`] fails with.
 pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Error> {
-    let shard_count = reading
-        .siblings
-        .iter()
-        .chain(reading.own)
-        .map(|shard| legal_count(shard.shard_count))
-        .chain([reading.shard_count, reading.slot.saturating_add(1)])
-        .max()
-        .unwrap_or(1);
+    let mut shard_count = reading.shard_count.max(reading.slot.saturating_add(1));
+    for shard in reading.siblings.iter().chain(reading.own) {
+        shard_count = shard_count.max(legal_count(shard.shard_count));
+    }
     let slots = candidates(reading.slot, shard_count);
     let mut found: Vec<Candidate> = slots
         .iter()
         .map(|shard| match reading.siblings.iter().find(|sibling| sibling.id == *shard) {
             Some(sibling) => Candidate::raised(sibling, shard_count),
-            None => Candidate { shard: *shard, changes: Vec::new(), clauses: vec![vec![Term::absent("PK")]] },
+            None => {
+                Candidate { shard: *shard, changes: Vec::new(), clauses: vec![vec![Term::absent(Field::Pk)]] }
+            }
         })
         .collect();
     let mut funded = Vec::new();
@@ -95,17 +93,14 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
 
 /// The limits to seed: all of them on a new item, the missing named ones on an old one.
 fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<LimitState>, Error> {
-    let known = |name: &str| {
-        settings.limit(name).map(|limit| adopt(state_of(limit), reading, settings)).or_else(|| {
-            // Not configured: as a sibling has it.
-            reading.siblings.iter().find_map(|sibling| sibling.limit(name)).map(parameters)
-        })
-    };
+    let known = |name: &str| known(name, reading, settings);
     let missing = |take: &&Take| reading.own.is_none_or(|own| own.limit(&take.limit).is_none());
-    let mut wanted: Vec<LimitState> = match reading.own {
-        Some(_) => Vec::new(),
-        None => settings.limits.iter().filter_map(|limit| known(&limit.name)).collect(),
-    };
+    let mut wanted: Vec<LimitState> = Vec::new();
+    if reading.own.is_none() {
+        for limit in settings.limits {
+            wanted.extend(known(&limit.name));
+        }
+    }
     for take in reading.named.iter().filter(missing) {
         if wanted.iter().all(|state| state.name != take.limit) {
             wanted.push(known(&take.limit).ok_or_else(|| Error::unknown_limit(&take.limit))?);
@@ -114,29 +109,25 @@ fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<Limi
     Ok(wanted)
 }
 
+/// A limit's parameters: as configured, else as a sibling has it.
+///
 /// A configuration that may be old does not undo what an operator changed: the parameters are
 /// those of the first sibling that has the limit (R15). The length stays the configured one (R1).
-fn adopt(mut configured: LimitState, reading: &Reading<'_>, settings: &Settings<'_>) -> LimitState {
-    let stored = reading.siblings.iter().find_map(|sibling| sibling.limit(&configured.name));
-    if let Some(stored) = stored.filter(|_| !settings.authoritative) {
-        configured.capacity_milli = stored.capacity_milli;
-        configured.refill_amount_milli = stored.refill_amount_milli;
-        configured.refill_period_ms = stored.refill_period_ms;
+fn known(name: &str, reading: &Reading<'_>, settings: &Settings<'_>) -> Option<LimitState> {
+    let configured = settings.limit(name);
+    let stored = reading.siblings.iter().find_map(|sibling| sibling.limit(name));
+    let mut state = match configured {
+        Some(limit) => state_of(limit),
+        None => LimitState { name: stored?.name.clone(), ..LimitState::default() },
+    };
+    if let Some(stored) = stored.filter(|_| configured.is_none() || !settings.authoritative) {
+        state.capacity_milli = stored.capacity_milli;
+        state.refill_amount_milli = stored.refill_amount_milli;
+        state.refill_period_ms = stored.refill_period_ms;
         // Whether it is a quota at all, too: a drip beside quotas would mint a share.
-        configured.reset_after_seconds = configured.reset_after_seconds.or(stored.reset_after_seconds);
+        state.reset_after_seconds = state.reset_after_seconds.or(stored.reset_after_seconds);
     }
-    configured
-}
-
-fn parameters(stored: &LimitState) -> LimitState {
-    LimitState {
-        name: stored.name.clone(),
-        capacity_milli: stored.capacity_milli,
-        refill_amount_milli: stored.refill_amount_milli,
-        refill_period_ms: stored.refill_period_ms,
-        reset_after_seconds: stored.reset_after_seconds,
-        ..LimitState::default()
-    }
+    Some(state)
 }
 
 /// The seeded limit, who funds it, and whether it opens a window of its own.
@@ -159,12 +150,10 @@ fn seed(
     state.window_applied_ms = Some(start_ms);
     let mut donor = None;
     if joined.is_some() {
-        let siblings: Vec<Sibling> = reading
-            .siblings
-            .iter()
-            .filter(|sibling| slots.contains(&sibling.id))
-            .filter_map(|sibling| as_sibling(sibling, &state.name, start_ms, length_ms))
-            .collect();
+        let mut siblings = Vec::new();
+        for sibling in reading.siblings.iter().filter(|sibling| slots.contains(&sibling.id)) {
+            siblings.extend(as_sibling(sibling, &state.name, start_ms, length_ms));
+        }
         Grant { tokens_milli: state.tokens_milli, donor } = grant::plan(reading.slot, full, &siblings);
     }
     (state, donor, joined.is_none())
@@ -201,20 +190,10 @@ impl Candidate {
     /// A sibling that knows fewer shards is told, in the same transaction.
     fn raised(sibling: &Shard, shard_count: u32) -> Self {
         let behind = sibling.shard_count < shard_count;
-        let read = Term::compare("shard_count", Test::Equal, sibling.shard_count);
-        let unmarked = (sibling.shard_count == 1).then(|| Term::absent("shard_count"));
         Self {
             shard: sibling.id,
-            changes: behind.then(|| Change::set("shard_count", shard_count)).into_iter().collect(),
-            clauses: vec![
-                vec![Term::exists("PK")],
-                // An item that spells a count below 1 is read as 1; so is one without.
-                if sibling.shard_count == 1 {
-                    unmarked.into_iter().chain([Term::compare("shard_count", Test::AtMost, 1_u32)]).collect()
-                } else {
-                    vec![read]
-                },
-            ],
+            changes: behind.then(|| Change::set(Field::ShardCount, shard_count)).into_iter().collect(),
+            clauses: vec![vec![Term::exists(Field::Pk)], count_is(sibling.shard_count)],
         }
     }
 
@@ -223,7 +202,7 @@ impl Candidate {
         if seeded.reset_after_seconds.is_none() {
             return;
         }
-        let of = |field| Attribute::Limit(Arc::clone(&seeded.name), field);
+        let of = |field: Field| field.of(&seeded.name);
         let Some(state) = sibling.limit(&seeded.name) else {
             // It may carry the start of a propagation all the same; what counts is that it holds none.
             self.clauses.require(Term::absent(of(Field::Tokens)));
@@ -234,7 +213,7 @@ impl Candidate {
         self.clauses.require(Term::as_read(of(Field::GrantCount), state.grant_count));
         if state.window_start_ms.is_some() && state.window_applied_ms.is_none() {
             // Without the marker, `rf` tells whether the window is applied.
-            self.clauses.require(Term::compare("rf", Test::Equal, sibling.last_refill_ms));
+            self.clauses.require(Term::compare(Field::LastRefill, Test::Equal, sibling.last_refill_ms));
         }
         if state.grant_count.is_none() {
             let count = grant::grant_count(state, sibling.shard_count);
@@ -266,21 +245,28 @@ impl Candidate {
     }
 }
 
+/// The stored count is `count`: an item without one counts as 1, and so does one that spells less.
+pub(crate) fn count_is(count: u32) -> Vec<Term> {
+    if count == 1 {
+        return Term::unless_absent(Field::ShardCount.into(), Test::AtMost, 1);
+    }
+    vec![Term::compare(Field::ShardCount, Test::Equal, count)]
+}
+
 /// The entity's own record is as it was read (section 7); none: there is none.
 pub(crate) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> ConditionalWrite {
-    let clauses = match owner {
-        None => vec![vec![Term::absent("PK")]],
-        Some(owner) => {
-            let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
-            vec![
-                vec![Term::exists("PK")],
-                vec![Term::as_read("cascade", owner.cascade.map(Value::Boolean))],
-                vec![Term::as_read("parent_id", text(&owner.parent_id))],
-                vec![Term::as_read("pgen", owner.parent_generation)],
-                vec![Term::as_read("pinc", text(&owner.parent_incarnation))],
-            ]
-        }
-    };
+    let mut clauses = Vec::new();
+    if let Some(owner) = owner {
+        let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
+        clauses.require(Term::exists(Field::Pk));
+        let mut stamp = |field: Field, read| clauses.require(Term::is(field.into(), read));
+        stamp(Field::Cascade, owner.cascade.map(Value::Boolean));
+        stamp(Field::ParentId, text(&owner.parent_id));
+        stamp(Field::ParentGeneration, owner.parent_generation.map(Value::Number));
+        stamp(Field::ParentIncarnation, text(&owner.parent_incarnation));
+    } else {
+        clauses.require(Term::absent(Field::Pk));
+    }
     ConditionalWrite { pk: subject.entity_pk(), sk: Cow::Borrowed(META_SK), action: Action::Check, clauses }
 }
 
@@ -297,16 +283,20 @@ impl Join {
         self.funded.iter().any(|(_, milli)| *milli > 0)
     }
 
-    /// The whole transaction: the slot first, then its candidates, then, for a new item, the
-    /// entity's own record.
+    /// The slot's new state, and the whole transaction that makes it so: the slot first, then its
+    /// candidates, then, for a new item, the entity's own record.
     #[must_use]
-    pub fn writes(&self, subject: &Subject, owner: Option<&Owner>, takes: &[Take]) -> Vec<ConditionalWrite> {
-        let none = Owner::default();
-        let mut writes = vec![self.pass.write(subject, owner.unwrap_or(&none), takes)];
-        writes.extend(self.candidates.iter().cloned().map(|candidate| candidate.write(subject)));
-        if matches!(writes.first().map(|write| &write.action), Some(Action::Put(_))) {
+    pub fn into_writes(
+        self,
+        subject: &Subject,
+        owner: Option<&Owner>,
+        takes: &[Take],
+    ) -> (Pass, Vec<ConditionalWrite>) {
+        let mut writes = vec![self.pass.write(subject, owner.unwrap_or(&Owner::default()), takes)];
+        writes.extend(self.candidates.into_iter().map(|candidate| candidate.write(subject)));
+        if self.pass.read().is_none() {
             writes.push(owner_check(subject, owner));
         }
-        writes
+        (self.pass, writes)
     }
 }

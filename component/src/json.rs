@@ -5,7 +5,6 @@
 //! the tests. It is here because that crate's generic machinery costs more than all of the rules.
 
 use alloc::{borrow::Cow, string::String};
-use core::str::FromStr;
 
 use crate::text::push_integer;
 
@@ -97,8 +96,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A number without fraction or exponent that fits.
-    pub(crate) fn integer<T: FromStr>(&mut self) -> Parsed<T> {
-        self.number()?.parse().map_err(|_| Malformed)
+    pub(crate) fn integer<T: TryFrom<i64>>(&mut self) -> Parsed<T> {
+        let number = self.number()?.parse::<i64>().map_err(|_| Malformed)?;
+        T::try_from(number).map_err(|_| Malformed)
     }
 
     /// What `value` reads, or `null`.

@@ -100,6 +100,10 @@ impl Lease {
 }
 
 impl LeasePart {
+    pub(crate) fn limit(&self, name: &str) -> Option<&LeasedLimit> {
+        self.limits.iter().find(|limit| limit.name == name)
+    }
+
     fn write(&self, json: &mut Writer) {
         json.object(|json| {
             json.name("s").integer(self.shard.into());

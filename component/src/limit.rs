@@ -30,25 +30,26 @@ pub struct Limit {
 /// How a limit gives its capacity back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
-    /// A session quota: the whole capacity at once, this long after the first use.
-    Session {
-        /// The window's length, 1 to 10^9 seconds.
-        length_seconds: u64,
-    },
+    /// A session quota: the whole capacity at once, this many seconds after the first use: 1 to 10^9.
+    Session(u64),
     /// A dripping limit (a token bucket): steadily.
-    Drip {
-        /// Tokens given back each period, 1 to 10^15.
-        refill_amount: u64,
-        /// The period, 1 to 10^9 seconds.
-        refill_period_seconds: u64,
-    },
+    Drip(Drip),
+}
+
+/// The rate of a dripping limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Drip {
+    /// Tokens given back each period, 1 to 10^15.
+    pub refill_amount: u64,
+    /// The period, 1 to 10^9 seconds.
+    pub refill_period_seconds: u64,
 }
 
 impl Limit {
     /// A session quota of `capacity` tokens each `length_seconds` from the first use.
     #[must_use]
     pub fn session(name: &str, capacity: u64, length_seconds: u64) -> Self {
-        Self { name: name.to_owned(), capacity, recovery: Recovery::Session { length_seconds } }
+        Self { name: name.to_owned(), capacity, recovery: Recovery::Session(length_seconds) }
     }
 
     /// A token bucket of `capacity` tokens, refilled by `refill_amount` each period.
@@ -57,7 +58,7 @@ impl Limit {
         Self {
             name: name.to_owned(),
             capacity,
-            recovery: Recovery::Drip { refill_amount, refill_period_seconds },
+            recovery: Recovery::Drip(Drip { refill_amount, refill_period_seconds }),
         }
     }
 
@@ -76,10 +77,10 @@ impl Limit {
         };
         bounded("capacity", self.capacity, MAX_TOKENS)?;
         match self.recovery {
-            Recovery::Session { length_seconds } => {
+            Recovery::Session(length_seconds) => {
                 bounded("window length in seconds", length_seconds, MAX_SECONDS)
             }
-            Recovery::Drip { refill_amount, refill_period_seconds } => {
+            Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
                 bounded("refill amount", refill_amount, MAX_TOKENS)?;
                 bounded("refill period in seconds", refill_period_seconds, MAX_SECONDS)
             }
@@ -88,8 +89,8 @@ impl Limit {
 
     pub(crate) fn length_seconds(&self) -> Option<i64> {
         match self.recovery {
-            Recovery::Session { length_seconds } => i64::try_from(length_seconds).ok(),
-            Recovery::Drip { .. } => None,
+            Recovery::Session(length_seconds) => i64::try_from(length_seconds).ok(),
+            Recovery::Drip(_) => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A look at all shards (R9): who can serve, together or alone, and what is left if nobody can.
 
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
+use core::mem;
 
 use crate::{
     answer::LimitStatus,
@@ -15,16 +16,16 @@ use crate::{
     materialise::{Pass, Settings, Take},
     preview::{ShardView, WindowState},
     window::{Window, told_ms},
-    write::{Action, Attribute, Change, ConditionalWrite},
+    write::{Action, ConditionalWrite},
 };
 
 /// One slot as the look found it.
 struct Slot {
     id: u32,
     /// Its state after a pass, or after it is made.
-    pass: Pass,
-    /// How it is made, where there is no item.
-    join: Option<Join>,
+    join: Join,
+    /// Whether its item is there, with every limit that is asked for: then nothing is joined.
+    is_whole: bool,
 }
 
 /// The slots of one entity at one instant.
@@ -82,21 +83,31 @@ impl<'a> Look<'a> {
         takes: &'a [Take],
         settings: Settings<'a>,
     ) -> Result<Self, Error> {
-        let slots = shards.iter().map(|shard| Slot::present(shard, shard.shard_count, &settings));
-        Ok(Self { slots: slots.collect::<Result<_, _>>()?, takes, settings })
+        let mut slots = Vec::new();
+        for shard in shards {
+            slots.push(Slot::present(shard, shard.shard_count, &settings)?);
+        }
+        Ok(Self { slots, takes, settings })
     }
 
-    /// Who serves the request; none: nobody can.
-    pub(crate) fn serve(&self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
-        let alone = self.slots.iter().filter(|slot| slot.pass.admits(self.takes));
+    /// Who serves the request, taken out of the look; none: nobody can.
+    pub(crate) fn serve(&mut self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
         // The fullest first; of equals, one that is there, then the lowest.
-        let fullest = alone
-            .max_by_key(|slot| (slot.headroom(self.takes), slot.join.is_none(), core::cmp::Reverse(slot.id)));
-        let Some(slot) = fullest else { return self.gather(subject, owner) };
-        Some(match &slot.join {
-            Some(join) => Served::Made(join.clone()),
-            None if slot.is_fast(self.takes, &self.settings) => Served::Fast(slot.id),
-            None => Served::Locked(slot.pass.clone()),
+        let mut fullest = None;
+        for (index, slot) in self.slots.iter().enumerate() {
+            let fit = (slot.headroom(self.takes), slot.is_whole);
+            if slot.join.pass.admits(self.takes) && fullest.is_none_or(|(best, _)| fit > best) {
+                fullest = Some((fit, index));
+            }
+        }
+        let Some((_, index)) = fullest else { return self.gather(subject, owner) };
+        let Slot { id, join, is_whole } = self.slots.swap_remove(index);
+        Some(if is_fast(&join.pass, self.takes, &self.settings) {
+            Served::Fast(id)
+        } else if is_whole {
+            Served::Locked(join.pass)
+        } else {
+            Served::Made(join)
         })
     }
 
@@ -104,30 +115,23 @@ impl<'a> Look<'a> {
     ///
     /// A slot that is missing and would be funded by a donor adds nothing that the donor does
     /// not hold; one that was never granted adds its share.
-    fn gather(&self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
-        let mut parts: Vec<(&Slot, Vec<Take>)> = Vec::new();
+    fn gather(&mut self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
+        // What each slot gives.
+        let mut parts: Vec<Vec<Take>> = self.slots.iter().map(|_| Vec::new()).collect();
         for take in self.takes.iter().filter(|take| take.milli > 0) {
-            let mut holders: Vec<(i128, &Slot)> = Vec::new();
-            for slot in &self.slots {
+            let mut holders: Vec<(i128, &mut Vec<Take>)> = Vec::new();
+            for (slot, part) in self.slots.iter().zip(&mut parts) {
                 let held = slot.gatherable_milli(&take.limit);
                 if held > 0 {
                     let place = holders.partition_point(|(other, _)| *other >= held);
-                    holders.insert(place, (held, slot));
+                    holders.insert(place, (held, part));
                 }
             }
             let mut missing = take.milli;
-            for (held, slot) in holders {
-                if missing <= 0 {
-                    break;
-                }
-                let part = Take { milli: held.min(missing), ..take.clone() };
-                missing = missing.saturating_sub(held);
-                match parts.iter_mut().find(|(other, _)| other.id == slot.id) {
-                    Some((_, takes)) => takes.push(part),
-                    None => {
-                        let place = parts.partition_point(|(other, _)| other.id < slot.id);
-                        parts.insert(place, (slot, vec![part]));
-                    }
+            for (held, part) in holders {
+                if missing > 0 {
+                    part.push(Take { milli: held.min(missing), ..take.clone() });
+                    missing = missing.saturating_sub(held);
                 }
             }
             if missing > 0 {
@@ -136,27 +140,27 @@ impl<'a> Look<'a> {
         }
         // An amount of 0 waits while the limit is in debt (R15).
         if self.takes.iter().any(|take| take.milli == 0 && self.total_milli(&take.limit) < 0)
-            || parts.is_empty()
+            || parts.iter().all(Vec::is_empty)
         {
             return None;
         }
         let mut writes: Vec<ConditionalWrite> = Vec::new();
         let mut neighbours = Vec::new();
         let mut passes = Vec::new();
-        for (slot, takes) in parts {
-            let mut pass = slot.pass.clone();
-            match &slot.join {
-                Some(join) => {
-                    let mut joining = join.writes(subject, owner, &takes).into_iter();
-                    writes.extend(joining.next());
-                    neighbours.extend(joining);
-                }
-                None if slot.is_fast(&takes, &self.settings) => {
-                    writes.push(fast::write(subject, slot.id, &takes, &self.settings));
-                    pass = pass.unmade();
-                }
-                None => writes.push(pass.write(subject, &Owner::default(), &takes)),
+        for (slot, takes) in mem::take(&mut self.slots).into_iter().zip(parts) {
+            if takes.is_empty() {
+                continue;
             }
+            let pass = if is_fast(&slot.join.pass, &takes, &self.settings) {
+                writes.push(fast::write(subject, slot.id, &takes, &self.settings));
+                slot.join.pass.unmade()
+            } else {
+                let (pass, joining) = slot.join.into_writes(subject, owner, &takes);
+                let mut joining = joining.into_iter();
+                writes.extend(joining.next());
+                neighbours.extend(joining);
+                pass
+            };
             passes.push((pass, takes));
         }
         // What a shard's own pass changes comes before what a neighbour's making would change.
@@ -165,8 +169,9 @@ impl<'a> Look<'a> {
     }
 
     /// A slot whose making moves tokens, so that they are where they can be gathered.
-    pub(crate) fn mover(&self) -> Option<Join> {
-        self.slots.iter().filter_map(|slot| slot.join.as_ref()).find(|join| join.moves()).cloned()
+    pub(crate) fn mover(&mut self) -> Option<Join> {
+        let index = self.slots.iter().position(|slot| slot.join.moves())?;
+        Some(self.slots.swap_remove(index).join)
     }
 
     /// What is left of a limit over all shards, millitokens.
@@ -176,13 +181,14 @@ impl<'a> Look<'a> {
 
     /// Whether a live stamp on any shard admits any amount of the limit.
     pub(crate) fn is_waived(&self, limit: &str) -> bool {
-        self.slots.iter().any(|slot| slot.pass.is_waived(limit))
+        self.slots.iter().any(|slot| slot.join.pass.is_waived(limit))
     }
 
     /// What a limit may hold over all shards: shards that stand in different windows, or know
     /// different counts, may seem to hold more.
     fn most_milli(&self, limit: &str, state: &LimitState) -> i128 {
-        let topped_up = self.slots.iter().filter_map(|slot| slot.pass.limit(limit)?.after.topped_up_milli);
+        let topped_up =
+            self.slots.iter().filter_map(|slot| slot.join.pass.limit(limit)?.after.topped_up_milli);
         topped_up.fold(state.capacity_milli, i128::saturating_add)
     }
 
@@ -199,7 +205,11 @@ impl<'a> Look<'a> {
 
     /// Where every named limit stands.
     pub(crate) fn statuses(&self, consume: &[Amount]) -> Vec<LimitStatus> {
-        consume.iter().filter_map(|amount| self.status(&amount.limit)).collect()
+        let mut statuses = Vec::new();
+        for amount in consume {
+            statuses.extend(self.status(&amount.limit));
+        }
+        statuses
     }
 
     pub(crate) fn status(&self, limit: &str) -> Option<LimitStatus> {
@@ -220,7 +230,7 @@ impl<'a> Look<'a> {
     }
 
     fn state(&self, limit: &str) -> Option<&LimitState> {
-        self.slots.iter().find_map(|slot| slot.pass.limit(limit)).map(|pass| &pass.after)
+        self.slots.iter().find_map(|slot| slot.join.pass.limit(limit)).map(|pass| &pass.after)
     }
 
     /// The refusal (R14): the longest wait of the limits that say no.
@@ -267,7 +277,7 @@ impl<'a> Look<'a> {
 
     fn ceiling_milli(&self, limit: &str) -> i128 {
         let ceilings =
-            self.slots.iter().filter_map(|slot| slot.pass.limit(limit)).map(|pass| pass.ceiling_milli);
+            self.slots.iter().filter_map(|slot| slot.join.pass.limit(limit)).map(|pass| pass.ceiling_milli);
         ceilings.fold(0, i128::saturating_add)
     }
 }
@@ -277,7 +287,8 @@ impl Slot {
         // A shard that knows fewer shards than there are is told by the pass, and reset by it to
         // the smaller share.
         let pass = Pass::with_seeds(Some(shard), shard.id, shard_count, Vec::new(), settings)?;
-        Ok(Self { id: shard.id, pass, join: None })
+        let join = Join { pass, funded: Vec::new(), candidates: Vec::new() };
+        Ok(Self { id: shard.id, join, is_whole: true })
     }
 
     /// A slot that has no item, or whose item lacks a limit that is asked for.
@@ -290,13 +301,7 @@ impl Slot {
         settings: &Settings<'_>,
     ) -> Result<Self, Error> {
         let reading = Reading { slot: id, own, siblings: shards, shard_count, named: takes };
-        let join = join::plan(&reading, settings)?;
-        Ok(Self { id, pass: join.pass.clone(), join: Some(join) })
-    }
-
-    /// Whether a fast write would do.
-    fn is_fast(&self, takes: &[Take], settings: &Settings<'_>) -> bool {
-        self.pass.read().is_some_and(|shard| fast::obstacle(shard, takes, settings).is_none())
+        Ok(Self { id, join: join::plan(&reading, settings)?, is_whole: false })
     }
 
     /// What would be left of the tightest named limit.
@@ -306,26 +311,26 @@ impl Slot {
     }
 
     fn held_milli(&self, limit: &str) -> i128 {
-        self.pass.limit(limit).map_or(0, |pass| pass.after.tokens_milli)
+        self.join.pass.limit(limit).map_or(0, |pass| pass.after.tokens_milli)
     }
 
     /// What one transaction could take of a limit here, next to its siblings.
     fn gatherable_milli(&self, limit: &str) -> i128 {
-        if self.join.as_ref().is_some_and(Join::moves) { 0 } else { self.held_milli(limit) }
+        if self.join.moves() { 0 } else { self.held_milli(limit) }
     }
 
     /// What counts towards the total: a move changes none.
     fn counted_milli(&self, limit: &str) -> i128 {
-        if self.join.as_ref().is_some_and(|join| join.is_funded(limit)) { 0 } else { self.held_milli(limit) }
+        if self.join.is_funded(limit) { 0 } else { self.held_milli(limit) }
     }
 
     fn view(&self, limit: &str) -> ShardView {
-        let pass = self.pass.limit(limit);
-        let read = self.pass.read();
+        let pass = self.join.pass.limit(limit);
+        let read = self.join.pass.read();
         let before = pass.and_then(|pass| pass.before.as_ref());
         let window = match (read, before, pass.and_then(|pass| pass.length_ms)) {
             (Some(read), Some(before), Some(length_ms)) => {
-                Window::of(before, length_ms, read.last_refill_ms, self.pass.now_ms)
+                Window::of(before, length_ms, read.last_refill_ms, self.join.pass.now_ms)
             }
             _ => Window::Unstarted,
         };
@@ -351,12 +356,17 @@ impl Slot {
 
     /// The end of the window in force as stored, and its length, ms.
     fn live_end_ms(&self, limit: &str) -> Option<(i64, i64)> {
-        let pass = self.pass.limit(limit)?;
-        let (read, before) = (self.pass.read()?, pass.before.as_ref()?);
+        let pass = self.join.pass.limit(limit)?;
+        let (read, before) = (self.join.pass.read()?, pass.before.as_ref()?);
         let length_ms = pass.length_ms?;
-        let window = Window::of(before, length_ms, read.last_refill_ms, self.pass.now_ms);
+        let window = Window::of(before, length_ms, read.last_refill_ms, self.join.pass.now_ms);
         Some((window.live_end_ms()?, length_ms))
     }
+}
+
+/// Whether a fast write would do.
+fn is_fast(pass: &Pass, takes: &[Take], settings: &Settings<'_>) -> bool {
+    pass.read().is_some_and(|shard| fast::obstacle(shard, takes, settings).is_none())
 }
 
 /// Millitokens as whole tokens, rounded down.
@@ -386,18 +396,11 @@ fn merge(writes: &mut Vec<ConditionalWrite>, write: ConditionalWrite) {
         (there @ Action::Check, action) => *there = action,
         (Action::Update(changes), Action::Update(more)) => {
             for change in more {
-                if changes.iter().all(|other| changed(other) != changed(&change)) {
+                if changes.iter().all(|other| other.attribute != change.attribute) {
                     changes.push(change);
                 }
             }
         }
         (Action::Put(_), _) | (_, Action::Put(_)) => {}
-    }
-}
-
-fn changed(change: &Change) -> &Attribute {
-    match change {
-        Change::Set(assignment) | Change::Add(assignment) => &assignment.attribute,
-        Change::Snapshot { attribute, .. } | Change::Remove(attribute) => attribute,
     }
 }

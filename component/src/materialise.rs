@@ -12,11 +12,11 @@ use crate::{
     grant,
     item::{LimitState, Owner, Shard},
     key::{STATE_SK, Subject, legal_count},
-    limit::{Amount, Limit, Recovery, milli},
+    limit::{Amount, Drip, Limit, Recovery, milli},
     propagate::Opened,
     text::decimal,
     window::{Window, roll_target_milli},
-    write::{Action, Assignment, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 
 /// Windows an item outlives its slowest recovery by.
@@ -277,11 +277,11 @@ fn capacity_shift(old_milli: i128, new_milli: i128, grant_count: i128, shard_cou
 fn stamp_parameters(state: &mut LimitState, limit: &Limit) {
     state.capacity_milli = milli(limit.capacity);
     match limit.recovery {
-        Recovery::Session { .. } => {
+        Recovery::Session(_) => {
             state.refill_amount_milli = 0;
             state.refill_period_ms = 1000;
         }
-        Recovery::Drip { refill_amount, refill_period_seconds } => {
+        Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
             state.refill_amount_milli = milli(refill_amount);
             state.refill_period_ms = i64::try_from(refill_period_seconds).unwrap_or(1).saturating_mul(1000);
         }
@@ -404,6 +404,11 @@ impl Pass {
         self.read.as_ref()
     }
 
+    /// The item as read, the pass given up.
+    pub(crate) fn into_read(self) -> Option<Shard> {
+        self.read
+    }
+
     /// The limit of that name.
     #[must_use]
     pub fn limit(&self, name: &str) -> Option<&LimitPass> {
@@ -480,17 +485,16 @@ impl Pass {
     /// The windows this pass opens.
     #[must_use]
     pub fn opened(&self) -> Vec<Opened> {
-        self.limits
-            .iter()
-            .filter(|limit| limit.opened)
-            .filter_map(|limit| {
-                Some(Opened {
-                    limit: limit.after.name.clone(),
-                    length_seconds: limit.after.reset_after_seconds?,
-                    start_ms: limit.after.window_start_ms?,
-                })
-            })
-            .collect()
+        let mut opened = Vec::new();
+        for LimitPass { after, .. } in self.limits.iter().filter(|limit| limit.opened) {
+            let window = after.reset_after_seconds.zip(after.window_start_ms);
+            opened.extend(window.map(|(length_seconds, start_ms)| Opened {
+                limit: after.name.clone(),
+                length_seconds,
+                start_ms,
+            }));
+        }
+        opened
     }
 
     /// The shard once `takes` are taken.
@@ -531,33 +535,31 @@ impl Pass {
             pk: subject.bucket_pk(self.id),
             sk,
             action: Action::Put(self.item(subject, owner, takes)),
-            clauses: vec![vec![Term::absent("PK")]],
+            clauses: vec![vec![Term::absent(Field::Pk)]],
         }
     }
 
     fn update(&self, read: &Shard, takes: &[Take]) -> (Action, Vec<Vec<Term>>) {
-        let mut changes = vec![Change::set("rf", self.last_refill_ms)];
-        let mut clauses = vec![vec![Term::compare("rf", Test::Equal, read.last_refill_ms)]];
+        let mut changes = vec![Change::set(Field::LastRefill, self.last_refill_ms)];
+        let mut clauses = vec![vec![Term::compare(Field::LastRefill, Test::Equal, read.last_refill_ms)]];
         if !takes.is_empty() {
             clauses.extend(served_gates());
         }
         // R11: a `vu` of 0 that somebody wrote in between asks for a pass of its own.
-        clauses.require(Term::as_read("vu", read.valid_until_ms));
+        clauses.require(Term::as_read(Field::ValidUntil.into(), read.valid_until_ms));
         if self.valid_until_ms != read.valid_until_ms {
-            changes.push(set_or_remove("vu", self.valid_until_ms));
+            changes.push(Change::to(Field::ValidUntil.into(), self.valid_until_ms));
         }
         if self.ttl_seconds != read.ttl_seconds {
-            changes.push(set_or_remove("ttl", self.ttl_seconds));
+            changes.push(Change::to(Field::Ttl.into(), self.ttl_seconds));
         }
         if self.shard_count != read.shard_count {
-            changes.push(Change::set("shard_count", self.shard_count));
+            changes.push(Change::set(Field::ShardCount, self.shard_count));
         }
         if self.shard_count != read.shard_count || self.limits.iter().any(|limit| limit.reset) {
             // A doubling in between would make the share too large, and must not be undone.
-            clauses.push(vec![
-                Term::absent("shard_count"),
-                Term::compare("shard_count", Test::AtMost, self.shard_count),
-            ]);
+            let count = i64::from(self.shard_count);
+            clauses.push(Term::unless_absent(Field::ShardCount.into(), Test::AtMost, count));
         }
         for limit in self.limits.iter().chain(&self.wcu) {
             limit.update(taken_of(takes, &limit.after.name), &mut changes, &mut clauses);
@@ -566,28 +568,30 @@ impl Pass {
     }
 
     /// A new item.
-    fn item(&self, subject: &Subject, owner: &Owner, takes: &[Take]) -> Vec<Assignment> {
+    fn item(&self, subject: &Subject, owner: &Owner, takes: &[Take]) -> Vec<Change> {
         let Subject { namespace, entity, resource, .. } = subject;
         let id = &*decimal(self.id);
-        let text = |name: &'static str, parts: &[&str]| Assignment::new(name, Value::Text(parts.concat()));
+        let text = |field: Field, parts: &[&str]| Change::with(field.into(), Value::Text(parts.concat()));
         let mut item = vec![
-            text("entity_id", &[entity]),
-            text("resource", &[resource]),
-            text("GSI2PK", &[namespace, "/RESOURCE#", resource]),
-            text("GSI2SK", &["BUCKET#", entity, "#", id]),
-            text("GSI3PK", &[namespace, "/ENTITY#", entity]),
-            text("GSI3SK", &["BUCKET#", resource, "#", id]),
-            text("GSI4PK", &[namespace]),
-            text("GSI4SK", &["BUCKET#", entity, "#", resource, "#", id]),
-            Assignment::new("rf", self.last_refill_ms),
-            Assignment::new("shard_count", self.shard_count),
-            Assignment::new("cascade", Value::Boolean(owner.cascade.unwrap_or(false))),
+            text(Field::EntityId, &[entity]),
+            text(Field::Resource, &[resource]),
+            text(Field::Gsi2Pk, &[namespace, "/RESOURCE#", resource]),
+            text(Field::Gsi2Sk, &["BUCKET#", entity, "#", id]),
+            text(Field::Gsi3Pk, &[namespace, "/ENTITY#", entity]),
+            text(Field::Gsi3Sk, &["BUCKET#", resource, "#", id]),
+            text(Field::Gsi4Pk, &[namespace]),
+            text(Field::Gsi4Sk, &["BUCKET#", entity, "#", resource, "#", id]),
+            Change::set(Field::LastRefill, self.last_refill_ms),
+            Change::set(Field::ShardCount, self.shard_count),
+            Change::with(Field::Cascade.into(), Value::Boolean(owner.cascade.unwrap_or(false))),
         ];
-        item.extend(self.valid_until_ms.map(|instant| Assignment::new("vu", instant)));
-        item.extend(self.ttl_seconds.map(|instant| Assignment::new("ttl", instant)));
-        item.extend(owner.parent_id.as_ref().map(|parent| text("parent_id", &[parent])));
-        item.extend(owner.parent_generation.map(|generation| Assignment::new("pgen", generation)));
-        item.extend(owner.parent_incarnation.as_ref().map(|incarnation| text("pinc", &[incarnation])));
+        item.extend(self.valid_until_ms.map(|instant| Change::set(Field::ValidUntil, instant)));
+        item.extend(self.ttl_seconds.map(|instant| Change::set(Field::Ttl, instant)));
+        item.extend(owner.parent_id.as_ref().map(|parent| text(Field::ParentId, &[parent])));
+        item.extend(
+            owner.parent_generation.map(|generation| Change::set(Field::ParentGeneration, generation)),
+        );
+        item.extend(owner.parent_incarnation.as_ref().map(|stamp| text(Field::ParentIncarnation, &[stamp])));
         for limit in self.limits.iter().chain(&self.wcu) {
             item.extend(limit.seed(taken_of(takes, &limit.after.name)));
         }
@@ -612,80 +616,68 @@ fn taken_of(takes: &[Take], name: &str) -> i128 {
     takes.iter().find(|take| &*take.limit == name).map_or(0, |take| take.milli)
 }
 
-fn set_or_remove(name: &'static str, value: Option<i64>) -> Change {
-    match value {
-        Some(value) => Change::set(name, value),
-        None => Change::remove(name),
-    }
-}
-
 /// No write of ours takes from a bucket that is switched off, nor from one that debits a parent as
 /// well, unless it is a cascade's, which changes the second of these gates.
 pub(crate) fn served_gates() -> [Vec<Term>; 2] {
-    ["disabled", "cascade"]
-        .map(|name| vec![Term::absent(name), Term::compare(name, Test::NotEqual, Value::Boolean(true))])
+    [Field::Disabled, Field::Cascade].map(|field| {
+        vec![Term::absent(field), Term::with(field.into(), Test::NotEqual, Value::Boolean(true))]
+    })
 }
 
 impl LimitPass {
     /// A seeded limit's attributes.
-    fn seed(&self, taken: i128) -> Vec<Assignment> {
+    fn seed(&self, taken: i128) -> Vec<Change> {
         let state = &self.after;
-        let of = |field| Attribute::Limit(state.name.clone(), field);
+        let of = |field: Field| field.of(&state.name);
         let mut item = vec![
-            Assignment::new(of(Field::Tokens), state.tokens_milli.saturating_sub(taken)),
-            Assignment::new(of(Field::Capacity), state.capacity_milli),
-            Assignment::new(of(Field::RefillAmount), state.refill_amount_milli),
-            Assignment::new(of(Field::RefillPeriod), state.refill_period_ms),
-            Assignment::new(of(Field::Consumed), taken),
+            Change::set(of(Field::Tokens), state.tokens_milli.saturating_sub(taken)),
+            Change::set(of(Field::Capacity), state.capacity_milli),
+            Change::set(of(Field::RefillAmount), state.refill_amount_milli),
+            Change::set(of(Field::RefillPeriod), state.refill_period_ms),
+            Change::set(of(Field::Consumed), taken),
         ];
-        for (field, value) in [
-            (Field::ResetAfter, state.reset_after_seconds),
-            (Field::WindowStart, state.window_start_ms),
-            (Field::WindowApplied, state.window_applied_ms),
-            (Field::GrantCount, state.grant_count),
-        ] {
-            item.extend(value.map(|value| Assignment::new(of(field), value)));
-        }
+        let mut known = |field: Field, value: Option<i64>| {
+            item.extend(value.map(|value| Change::set(field.of(&state.name), value)));
+        };
+        known(Field::ResetAfter, state.reset_after_seconds);
+        known(Field::WindowStart, state.window_start_ms);
+        known(Field::WindowApplied, state.window_applied_ms);
+        known(Field::GrantCount, state.grant_count);
         item
     }
 
     /// The difference to what was read, and what must not have changed since (R5, R10).
     fn update(&self, taken: i128, changes: &mut Vec<Change>, clauses: &mut Vec<Vec<Term>>) {
-        let of = |field| Attribute::Limit(self.after.name.clone(), field);
+        let of = |field: Field| field.of(&self.after.name);
         let Some(before) = &self.before else {
             clauses.require(Term::absent(of(Field::Tokens)));
-            return changes.extend(self.seed(taken).into_iter().map(Change::Set));
+            return changes.extend(self.seed(taken));
         };
         let after = &self.after;
-        for (field, old, new) in [
-            (Field::Capacity, before.capacity_milli, after.capacity_milli),
-            (Field::RefillAmount, before.refill_amount_milli, after.refill_amount_milli),
-            (Field::RefillPeriod, before.refill_period_ms.into(), after.refill_period_ms.into()),
-        ] {
+        let mut stamp = |field, old: i128, new: i128| {
             if old != new {
                 changes.push(Change::set(of(field), new));
                 clauses.require(Term::compare(of(field), Test::Equal, old));
             }
-        }
+        };
+        stamp(Field::Capacity, before.capacity_milli, after.capacity_milli);
+        stamp(Field::RefillAmount, before.refill_amount_milli, after.refill_amount_milli);
+        stamp(Field::RefillPeriod, before.refill_period_ms.into(), after.refill_period_ms.into());
         if before.grant_count != after.grant_count && !self.reset {
             // Whoever marks a grant with its size in between has read it off another balance.
             clauses.require(Term::as_read(of(Field::GrantCount), before.grant_count));
         }
-        for (field, old, new) in [
-            (Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds),
-            (Field::WindowStart, before.window_start_ms, after.window_start_ms),
-            (Field::WindowApplied, before.window_applied_ms, after.window_applied_ms),
-            (Field::GrantCount, before.grant_count, after.grant_count),
-        ] {
+        let mut change = |field, old: Option<i64>, new: Option<i64>| {
             if old != new {
-                changes.push(match new {
-                    Some(value) => Change::set(of(field), value),
-                    None => Change::remove(of(field)),
-                });
+                changes.push(Change::to(of(field), new));
             }
-        }
+        };
+        change(Field::ResetAfter, before.reset_after_seconds, after.reset_after_seconds);
+        change(Field::WindowStart, before.window_start_ms, after.window_start_ms);
+        change(Field::WindowApplied, before.window_applied_ms, after.window_applied_ms);
+        change(Field::GrantCount, before.grant_count, after.grant_count);
         if before.topped_up_milli != after.topped_up_milli {
-            changes.push(Change::remove(of(Field::ToppedUp)));
+            changes.push(Change::to(of(Field::ToppedUp), None));
         }
         if self.length_ms.is_some() || before.reset_after_seconds.is_some() {
             // R5: `rf` alone is no lock against a clock that runs behind, nor against a

@@ -111,14 +111,12 @@ pub fn report(
     } else {
         Look::of(shards, shard_count.min(MAX_SHARD_COUNT), &takes, settings)?
     };
-    let preview = |take: &Take| {
-        Some(LimitPreview { status: look.status(&take.limit)?, shards: look.views(&take.limit) })
-    };
-    Ok(PreviewReport {
-        shard_count,
-        disabled: shards.iter().any(|shard| shard.disabled),
-        limits: takes.iter().filter_map(preview).collect(),
-    })
+    let mut previews = Vec::new();
+    for take in &takes {
+        let status = look.status(&take.limit);
+        previews.extend(status.map(|status| LimitPreview { status, shards: look.views(&take.limit) }));
+    }
+    Ok(PreviewReport { shard_count, disabled: shards.iter().any(|shard| shard.disabled), limits: previews })
 }
 
 /// A request of nothing for every limit there is.

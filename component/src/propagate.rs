@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
     key::{STATE_SK, Subject},
-    write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, ConditionalWrite, Field, Term, Test},
 };
 
 /// A window that a pass opened, for its siblings to hear of.
@@ -22,12 +22,15 @@ pub struct Opened {
 /// item may be due at different instants.
 #[must_use]
 pub fn writes(subject: &Subject, opener: u32, shard_count: u32, opened: &[Opened]) -> Vec<ConditionalWrite> {
-    let siblings = (0..shard_count).filter(|shard| *shard != opener);
-    siblings.flat_map(|shard| opened.iter().map(move |window| write(subject, shard, window))).collect()
+    let mut writes = Vec::new();
+    for shard in (0..shard_count).filter(|shard| *shard != opener) {
+        writes.extend(opened.iter().map(|window| write(subject, shard, window)));
+    }
+    writes
 }
 
 fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
-    let of = |field| Attribute::Limit(window.limit.clone(), field);
+    let of = |field: Field| field.of(&window.limit);
     // A sibling whose own window had not ended by the new start keeps it: concurrent openers must
     // not reset each other.
     let newest_ended = window.start_ms.saturating_sub(window.length_seconds.saturating_mul(1000));
@@ -37,16 +40,16 @@ fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
         action: Action::Update(vec![
             Change::set(of(Field::WindowStart), window.start_ms),
             Change::set(of(Field::ResetAfter), window.length_seconds),
-            Change::set("vu", 0_i64),
-            Change::Snapshot { attribute: of(Field::ConsumedMark), source: of(Field::Consumed) },
+            Change::set(Field::ValidUntil, 0),
+            Change::snapshot(of(Field::ConsumedMark), of(Field::Consumed)),
         ]),
         clauses: vec![
             // Neither holds on an item that does not exist.
-            vec![Term::exists(of(Field::WindowApplied)), Term::compare("rf", Test::Less, window.start_ms)],
             vec![
-                Term::absent(of(Field::WindowStart)),
-                Term::compare(of(Field::WindowStart), Test::AtMost, Value::from(newest_ended)),
+                Term::exists(of(Field::WindowApplied)),
+                Term::compare(Field::LastRefill, Test::Less, window.start_ms),
             ],
+            Term::unless_absent(of(Field::WindowStart), Test::AtMost, newest_ended),
         ],
     }
 }

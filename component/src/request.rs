@@ -65,11 +65,13 @@ pub(crate) fn check_limits(limits: &[Limit]) -> Result<(), Error> {
     unique(limits.iter().map(|limit| limit.name.as_str()))
 }
 
-fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Error> {
-    for (index, name) in names.clone().enumerate() {
-        if names.clone().take(index).any(|other| other == name) {
+pub(crate) fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
             return Err(Error::invalid(&["limit ", &quoted(name), " is named twice"]));
         }
+        seen.push(name);
     }
     Ok(())
 }

@@ -15,9 +15,10 @@ use crate::{
     key::{STATE_SK, Subject},
     lease::{Lease, LeasedLimit, LeasedWindow},
     limit::{Amount, instant_ms},
+    request::unique,
     text::quoted,
     wire::{Answer, read},
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
+    write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.
@@ -196,29 +197,24 @@ impl Settle {
 fn corrections(lease: &Lease, actual: &[Amount]) -> Result<Vec<Part>, Error> {
     let mut parts: Vec<Part> =
         lease.parts.iter().map(|part| Part { shard: part.shard, limits: Vec::new(), tries: 0 }).collect();
-    for (index, amount) in actual.iter().enumerate() {
-        if actual.iter().take(index).any(|other| other.limit == amount.limit) {
-            return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is named twice"]));
-        }
-        let leased = || {
-            let of_part = |part: &crate::lease::LeasePart| {
-                part.limits.iter().find(|limit| limit.name == amount.limit).cloned()
-            };
-            lease.parts.iter().map(of_part).enumerate().filter_map(|(index, limit)| Some((index, limit?)))
+    unique(actual.iter().map(|amount| amount.limit.as_str()))?;
+    for amount in actual {
+        let taken =
+            lease.parts.iter().filter_map(|part| part.limit(&amount.limit)).map(|limit| limit.taken_milli);
+        let Some(taken) = taken.map(i128::from).reduce(i128::saturating_add) else {
+            if lease.parts.is_empty() {
+                continue;
+            }
+            return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is not part of the lease"]));
         };
-        let taken: i128 = leased().map(|(_, limit)| i128::from(limit.taken_milli)).sum();
         let mut more = amount.milli().saturating_sub(taken);
-        let mut held = false;
-        for (index, limit) in leased() {
-            held = true;
+        for (part, leased) in parts.iter_mut().zip(&lease.parts) {
+            let Some(limit) = leased.limit(&amount.limit) else { continue };
             let here = more.max(i128::from(limit.taken_milli).saturating_neg());
             more = more.saturating_sub(here);
-            if let Some(part) = parts.get_mut(index).filter(|_| here != 0) {
-                part.limits.push(Correction::new(&limit, here));
+            if here != 0 {
+                part.limits.push(Correction::new(limit, here));
             }
-        }
-        if !held && !lease.parts.is_empty() {
-            return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is not part of the lease"]));
         }
     }
     Ok(parts)
@@ -291,7 +287,7 @@ impl Part {
         let mut changes = Vec::new();
         let mut clauses = Vec::new();
         for limit in &self.limits {
-            let of = |field| Attribute::Limit(limit.name.clone(), field);
+            let of = |field: Field| field.of(&limit.name);
             changes.push(Change::add(of(Field::Tokens), limit.more_milli.saturating_neg()));
             changes.push(Change::add(of(Field::Consumed), limit.more_milli));
             // Neither the item nor the limit is brought back to life by an addition.
@@ -311,7 +307,7 @@ impl Part {
             }
         }
         if self.limits.iter().any(|limit| limit.clamp) {
-            changes.push(Change::set("vu", 0_i64));
+            changes.push(Change::set(Field::ValidUntil, 0));
         }
         let write = ConditionalWrite {
             pk: subject.bucket_pk(self.shard),

@@ -27,6 +27,12 @@ pub(crate) fn contains(text: &str, part: &str) -> bool {
     text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
 }
 
+/// Both sides of the last `separator`, an ASCII character.
+pub(crate) fn split_last(text: &str, separator: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().rposition(|byte| byte == separator)?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
+}
+
 /// A number in decimal digits.
 pub(crate) fn decimal(number: impl TryInto<i128>) -> String {
     let mut out = String::new();
@@ -36,37 +42,38 @@ pub(crate) fn decimal(number: impl TryInto<i128>) -> String {
 
 /// Appends a number in decimal digits.
 pub(crate) fn push_integer(out: &mut String, number: i128) {
+    // Divisions of 128 bits are slow: one for 19 digits.
+    const CHUNK: u128 = 10_u128.pow(CHUNK_DIGITS as u32);
+    const CHUNK_DIGITS: usize = 19;
     if number < 0 {
         out.push('-');
     }
-    push_natural(out, number.unsigned_abs());
+    let natural = number.unsigned_abs();
+    let low = |number: u128| u64::try_from(number).unwrap_or_default();
+    match u64::try_from(natural) {
+        Ok(natural) => push_digits(out, natural, 1),
+        Err(_) => {
+            push_digits(out, low(natural.div_euclid(CHUNK)), 1);
+            push_digits(out, low(natural.rem_euclid(CHUNK)), CHUNK_DIGITS);
+        }
+    }
 }
 
-fn push_natural(out: &mut String, number: u128) {
-    const CHUNK: u128 = 10_u128.pow(CHUNK_DIGITS as u32);
-    const CHUNK_DIGITS: usize = 19;
-    // Divisions of 128 bits are slow: one for 19 digits.
-    let (head, mut tail) = match u64::try_from(number) {
-        Ok(tail) => (0, tail),
-        Err(_) => (number.div_euclid(CHUNK), u64::try_from(number.rem_euclid(CHUNK)).unwrap_or_default()),
-    };
-    let least = if head == 0 { 1 } else { CHUNK_DIGITS };
-    if head > 0 {
-        push_natural(out, head);
-    }
+/// At least so many digits.
+#[inline(never)]
+fn push_digits(out: &mut String, mut number: u64, least: usize) {
     let mut digits = [b'0'; 20];
-    let mut written = 0_usize;
-    for digit in digits.iter_mut().rev() {
-        if tail == 0 && written >= least {
+    let mut first = digits.len();
+    let enough = first.saturating_sub(least);
+    for (at, digit) in digits.iter_mut().enumerate().rev() {
+        if number == 0 && at < enough {
             break;
         }
-        *digit = b'0'.saturating_add(u8::try_from(tail.rem_euclid(10)).unwrap_or_default());
-        tail = tail.div_euclid(10);
-        written = written.saturating_add(1);
+        *digit = b'0'.wrapping_add(number.rem_euclid(10).to_le_bytes()[0]);
+        number = number.div_euclid(10);
+        first = at;
     }
-    let first = digits.len().saturating_sub(written);
-    let digits = digits.get(first..).unwrap_or_default();
-    out.push_str(core::str::from_utf8(digits).unwrap_or_default());
+    digits.iter().skip(first).for_each(|digit| out.push(char::from(*digit)));
 }
 
 #[cfg(test)]

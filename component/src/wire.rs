@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     item::{Attributes, Shard},
     json::{Malformed, Parsed, Reader},
-    text::{clip, contains, decimal},
+    text::{clip, contains, decimal, split_last},
 };
 
 /// What a host does about a reply.
@@ -210,41 +210,72 @@ fn refusal(body: &str) -> Sorted<'_> {
             "the table answered with status 400 and no error of its own".into(),
         ));
     };
-    // `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
-    let name = kind.rsplit('#').next().unwrap_or_default();
+    let name = last_name(&kind);
     let says = || match &message {
         Some(message) => ["the table refuses: ", name, ": ", &clip(message)].concat(),
         None => ["the table refuses: ", name].concat(),
     };
-    match name {
-        "ConditionalCheckFailedException" => Sorted::Final(Answer::Refused(item)),
-        "TransactionCanceledException" => cancellation(reasons),
-        "TransactionConflictException" | "TransactionInProgressException" => {
-            Sorted::Retry([CONFLICT, ": ", name].concat())
-        }
-        "ProvisionedThroughputExceededException"
-        | "ThrottlingException"
-        | "RequestLimitExceeded"
-        | "LimitExceededException" => Sorted::Retry(says()),
-        "InternalServerError" | "InternalFailure" | "ServiceUnavailable" => Sorted::Lost(says()),
-        "RequestExpired" | "RequestTimeTooSkewed" => Sorted::ClockSkew(says()),
-        "InvalidSignatureException" if is_about_time(message.as_deref()) => Sorted::ClockSkew(says()),
-        "AccessDeniedException"
-        | "ResourceNotFoundException"
-        | "UnrecognizedClientException"
-        | "InvalidSignatureException"
-        | "IncompleteSignatureException"
-        | "IncompleteSignature"
-        | "MissingAuthenticationTokenException"
-        | "MissingAuthenticationToken"
-        | "ExpiredTokenException"
-        | "InvalidClientTokenId"
-        | "SignatureDoesNotMatch"
-        | "OptInRequired"
-        | "NotAuthorized"
-        | "ValidationException" => Sorted::Final(Answer::Misconfigured(says())),
-        _ => Sorted::Final(Answer::Unavailable(says())),
+    match ERRORS.iter().find(|(error, _)| *error == name).map_or(Kind::Other, |(_, kind)| *kind) {
+        Kind::Refused => Sorted::Final(Answer::Refused(item)),
+        Kind::Cancelled => cancellation(reasons),
+        Kind::Conflict => Sorted::Retry([CONFLICT, ": ", name].concat()),
+        Kind::Throttled => Sorted::Retry(says()),
+        Kind::Internal => Sorted::Lost(says()),
+        Kind::Time => Sorted::ClockSkew(says()),
+        Kind::Signature if is_about_time(message.as_deref()) => Sorted::ClockSkew(says()),
+        Kind::Signature | Kind::Access => Sorted::Final(Answer::Misconfigured(says())),
+        Kind::Other => Sorted::Final(Answer::Unavailable(says())),
     }
+}
+
+/// What an error of the table is about.
+#[derive(Clone, Copy)]
+enum Kind {
+    Refused,
+    Cancelled,
+    Conflict,
+    Throttled,
+    Internal,
+    Time,
+    Signature,
+    Access,
+    Other,
+}
+
+/// The errors of the table's that are told apart.
+static ERRORS: [(&str, Kind); 27] = [
+    ("ConditionalCheckFailedException", Kind::Refused),
+    ("TransactionCanceledException", Kind::Cancelled),
+    ("TransactionConflictException", Kind::Conflict),
+    ("TransactionInProgressException", Kind::Conflict),
+    ("ProvisionedThroughputExceededException", Kind::Throttled),
+    ("ThrottlingException", Kind::Throttled),
+    ("RequestLimitExceeded", Kind::Throttled),
+    ("LimitExceededException", Kind::Throttled),
+    ("InternalServerError", Kind::Internal),
+    ("InternalFailure", Kind::Internal),
+    ("ServiceUnavailable", Kind::Internal),
+    ("RequestExpired", Kind::Time),
+    ("RequestTimeTooSkewed", Kind::Time),
+    ("InvalidSignatureException", Kind::Signature),
+    ("AccessDeniedException", Kind::Access),
+    ("ResourceNotFoundException", Kind::Access),
+    ("UnrecognizedClientException", Kind::Access),
+    ("IncompleteSignatureException", Kind::Access),
+    ("IncompleteSignature", Kind::Access),
+    ("MissingAuthenticationTokenException", Kind::Access),
+    ("MissingAuthenticationToken", Kind::Access),
+    ("ExpiredTokenException", Kind::Access),
+    ("InvalidClientTokenId", Kind::Access),
+    ("SignatureDoesNotMatch", Kind::Access),
+    ("OptInRequired", Kind::Access),
+    ("NotAuthorized", Kind::Access),
+    ("ValidationException", Kind::Access),
+];
+
+/// `com.amazonaws.dynamodb.v20120810#Name`, or the name alone.
+fn last_name(kind: &str) -> &str {
+    split_last(kind, b'#').map_or(kind, |(_, name)| name)
 }
 
 /// `InvalidSignatureException` says so in words when it is the time that is wrong.
@@ -254,11 +285,11 @@ fn is_about_time(message: Option<&str>) -> bool {
 
 fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
     let code = |reason: &ReasonBody<'_>| {
-        reason.code.as_deref().map_or("None", |code| match code.rsplit('#').next() {
-            Some("ConditionalCheckFailed") => "ConditionalCheckFailed",
-            Some("TransactionConflict") => "TransactionConflict",
-            Some("None") => "None",
-            Some("ThrottlingError" | "ProvisionedThroughputExceeded") => "ThrottlingError",
+        reason.code.as_deref().map_or("None", |code| match last_name(code) {
+            "ConditionalCheckFailed" => "ConditionalCheckFailed",
+            "TransactionConflict" => "TransactionConflict",
+            "None" => "None",
+            "ThrottlingError" | "ProvisionedThroughputExceeded" => "ThrottlingError",
             _ => "other",
         })
     };

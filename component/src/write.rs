@@ -13,10 +13,11 @@ use crate::{
     text::{decimal, push_integer},
 };
 
-/// A limit's attribute: `b_{limit}_{suffix}`.
+/// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is documented at its field of `LimitState`")]
+#[expect(missing_docs, reason = "each is documented at its field of `LimitState`, `Shard` or `Owner`")]
 pub enum Field {
+    // What each limit has: `b_{limit}_{name}`.
     Tokens,
     Capacity,
     RefillAmount,
@@ -29,63 +30,132 @@ pub enum Field {
     GrantCount,
     ToppedUp,
     Soft,
+    // What an item has once.
+    Pk,
+    LastRefill,
+    ValidUntil,
+    Ttl,
+    ShardCount,
+    Disabled,
+    Bypass,
+    Cascade,
+    ParentId,
+    ParentGeneration,
+    ParentIncarnation,
+    EntityId,
+    Resource,
+    Gsi2Pk,
+    Gsi2Sk,
+    Gsi3Pk,
+    Gsi3Sk,
+    Gsi4Pk,
+    Gsi4Sk,
 }
 
 impl Field {
-    const ALL: [(Self, &'static str); 12] = [
-        (Self::Tokens, "tk"),
-        (Self::Capacity, "cp"),
-        (Self::RefillAmount, "ra"),
-        (Self::RefillPeriod, "rp"),
-        (Self::Consumed, "tc"),
-        (Self::ResetAfter, "rsa"),
-        (Self::WindowStart, "ws"),
-        (Self::WindowApplied, "wa"),
-        (Self::ConsumedMark, "wtc"),
-        (Self::GrantCount, "gc"),
-        (Self::ToppedUp, "tu"),
-        (Self::Soft, "soft"),
+    const OF_LIMITS: [Self; 12] = [
+        Self::Tokens,
+        Self::Capacity,
+        Self::RefillAmount,
+        Self::RefillPeriod,
+        Self::Consumed,
+        Self::ResetAfter,
+        Self::WindowStart,
+        Self::WindowApplied,
+        Self::ConsumedMark,
+        Self::GrantCount,
+        Self::ToppedUp,
+        Self::Soft,
     ];
 
     pub(crate) fn from_suffix(suffix: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, other)| *other == suffix).map(|(field, _)| *field)
+        Self::OF_LIMITS.into_iter().find(|field| field.name() == suffix)
     }
 
-    /// The suffix as stored.
+    /// Its name as stored; a limit's field is the end of one.
     #[must_use]
-    pub fn suffix(self) -> &'static str {
-        Self::ALL.iter().find(|(field, _)| *field == self).map_or("", |(_, suffix)| suffix)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tk",
+            Self::Capacity => "cp",
+            Self::RefillAmount => "ra",
+            Self::RefillPeriod => "rp",
+            Self::Consumed => "tc",
+            Self::ResetAfter => "rsa",
+            Self::WindowStart => "ws",
+            Self::WindowApplied => "wa",
+            Self::ConsumedMark => "wtc",
+            Self::GrantCount => "gc",
+            Self::ToppedUp => "tu",
+            Self::Soft => "soft",
+            Self::Pk => "PK",
+            Self::LastRefill => "rf",
+            Self::ValidUntil => "vu",
+            Self::Ttl => "ttl",
+            Self::ShardCount => "shard_count",
+            Self::Disabled => "disabled",
+            Self::Bypass => "bypass",
+            Self::Cascade => "cascade",
+            Self::ParentId => "parent_id",
+            Self::ParentGeneration => "pgen",
+            Self::ParentIncarnation => "pinc",
+            Self::EntityId => "entity_id",
+            Self::Resource => "resource",
+            Self::Gsi2Pk => "GSI2PK",
+            Self::Gsi2Sk => "GSI2SK",
+            Self::Gsi3Pk => "GSI3PK",
+            Self::Gsi3Sk => "GSI3SK",
+            Self::Gsi4Pk => "GSI4PK",
+            Self::Gsi4Sk => "GSI4SK",
+        }
+    }
+
+    /// The attribute that a limit has.
+    pub(crate) const fn of(self, limit: &Arc<str>) -> Of<'_> {
+        Of(Some(limit), self)
+    }
+}
+
+/// An attribute that is spoken of: a limit's, or one that the item has once.
+///
+/// Expressions speak of dozens: it goes in registers, and only what is kept is made an [`Attribute`].
+#[derive(Clone, Copy)]
+pub(crate) struct Of<'a>(Option<&'a Arc<str>>, Field);
+
+impl From<Field> for Of<'_> {
+    fn from(field: Field) -> Self {
+        Self(None, field)
     }
 }
 
 /// An attribute of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Attribute {
-    /// One that the item has once.
-    Item(Cow<'static, str>),
-    /// One that each limit has.
-    Limit(Arc<str>, Field),
+pub struct Attribute {
+    /// Whose it is; none: the item has it once.
+    pub limit: Option<Arc<str>>,
+    /// What it holds.
+    pub field: Field,
 }
 
 impl Attribute {
     /// Its name as stored, in the parts it is put together from.
     pub(crate) fn parts(&self) -> [&str; 4] {
-        match self {
-            Self::Item(name) => [name, "", "", ""],
-            Self::Limit(limit, field) => ["b_", limit, "_", field.suffix()],
+        match &self.limit {
+            None => [self.field.name(), "", "", ""],
+            Some(limit) => ["b_", limit, "_", self.field.name()],
         }
+    }
+}
+
+impl From<Of<'_>> for Attribute {
+    fn from(Of(limit, field): Of<'_>) -> Self {
+        Self { limit: limit.cloned(), field }
     }
 }
 
 impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts().into_iter().try_for_each(|part| f.write_str(part))
-    }
-}
-
-impl From<&'static str> for Attribute {
-    fn from(name: &'static str) -> Self {
-        Self::Item(Cow::Borrowed(name))
     }
 }
 
@@ -100,24 +170,6 @@ pub enum Value {
     Boolean(bool),
     /// Another attribute of the same item.
     Attribute(Attribute),
-}
-
-impl From<i128> for Value {
-    fn from(number: i128) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-impl From<u32> for Value {
-    fn from(number: u32) -> Self {
-        Self::Number(number.into())
-    }
 }
 
 /// How an attribute is compared.
@@ -159,80 +211,128 @@ pub struct Term {
     pub operand: Option<Value>,
 }
 
+// What builds a term or a change is called dozens of times: one copy of each.
 impl Term {
-    pub(crate) fn exists(attribute: impl Into<Attribute>) -> Self {
-        Self { attribute: attribute.into(), test: Test::Exists, operand: None }
+    #[inline(never)]
+    fn bare(of: Of<'_>, test: Test) -> Self {
+        Self { attribute: of.into(), test, operand: None }
     }
 
-    pub(crate) fn absent(attribute: impl Into<Attribute>) -> Self {
-        Self { attribute: attribute.into(), test: Test::Absent, operand: None }
+    #[inline(never)]
+    fn number(of: Of<'_>, test: Test, number: i128) -> Self {
+        Self { attribute: of.into(), test, operand: Some(Value::Number(number)) }
     }
 
-    pub(crate) fn compare(attribute: impl Into<Attribute>, test: Test, operand: impl Into<Value>) -> Self {
-        Self { attribute: attribute.into(), test, operand: Some(operand.into()) }
+    pub(crate) fn exists<'a>(of: impl Into<Of<'a>>) -> Self {
+        Self::bare(of.into(), Test::Exists)
+    }
+
+    pub(crate) fn absent<'a>(of: impl Into<Of<'a>>) -> Self {
+        Self::bare(of.into(), Test::Absent)
+    }
+
+    pub(crate) fn compare<'a>(of: impl Into<Of<'a>>, test: Test, number: impl Into<i128>) -> Self {
+        Self::number(of.into(), test, number.into())
+    }
+
+    /// What is compared is not a number.
+    #[inline(never)]
+    pub(crate) fn with(of: Of<'_>, test: Test, value: Value) -> Self {
+        Self { attribute: of.into(), test, operand: Some(value) }
     }
 
     /// The attribute is just as it was read: equal, or absent.
-    pub(crate) fn as_read(attribute: impl Into<Attribute>, read: Option<impl Into<Value>>) -> Self {
-        match read {
-            Some(value) => Self::compare(attribute, Test::Equal, value),
-            None => Self::absent(attribute),
+    #[inline(never)]
+    pub(crate) fn is(of: Of<'_>, read: Option<Value>) -> Self {
+        let test = if read.is_some() { Test::Equal } else { Test::Absent };
+        Self { attribute: of.into(), test, operand: read }
+    }
+
+    #[inline(never)]
+    pub(crate) fn as_read(of: Of<'_>, read: Option<i64>) -> Self {
+        Self::is(of, read.map(|number| Value::Number(number.into())))
+    }
+
+    /// A clause: the attribute is absent, or compares like this.
+    #[inline(never)]
+    pub(crate) fn unless_absent(of: Of<'_>, test: Test, number: i64) -> Vec<Self> {
+        vec![Self::bare(of, Test::Absent), Self::number(of, test, number.into())]
+    }
+}
+
+/// One change of an item.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Change {
+    /// What is changed.
+    pub attribute: Attribute,
+    /// How.
+    pub verb: Verb,
+    /// To what, or by how much; none for `Remove`.
+    pub value: Option<Value>,
+}
+
+/// How an attribute is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// `SET attribute = value`
+    Set,
+    /// `SET attribute = if_not_exists(value, 0)`
+    Snapshot,
+    /// `ADD attribute value`
+    Add,
+    /// `REMOVE attribute`
+    Remove,
+}
+
+impl Verb {
+    const fn keyword(self) -> &'static str {
+        match self {
+            Self::Set | Self::Snapshot => "SET ",
+            Self::Add => "ADD ",
+            Self::Remove => "REMOVE ",
         }
     }
 }
 
-/// An attribute and what it is set to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Assignment {
-    /// The attribute.
-    pub attribute: Attribute,
-    /// Its value.
-    pub value: Value,
-}
-
-impl Assignment {
-    pub(crate) fn new(attribute: impl Into<Attribute>, value: impl Into<Value>) -> Self {
-        Self { attribute: attribute.into(), value: value.into() }
-    }
-}
-
-/// One change of an update.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
-    /// `SET attribute = value`
-    Set(Assignment),
-    /// `SET attribute = if_not_exists(source, 0)`
-    Snapshot {
-        /// What is set.
-        attribute: Attribute,
-        /// What it is copied from.
-        source: Attribute,
-    },
-    /// `ADD attribute value`
-    Add(Assignment),
-    /// `REMOVE attribute`
-    Remove(Attribute),
-}
-
 impl Change {
-    pub(crate) fn set(attribute: impl Into<Attribute>, value: impl Into<Value>) -> Self {
-        Self::Set(Assignment::new(attribute, value))
+    #[inline(never)]
+    fn number(of: Of<'_>, verb: Verb, number: i128) -> Self {
+        Self { attribute: of.into(), verb, value: Some(Value::Number(number)) }
     }
 
-    pub(crate) fn add(attribute: impl Into<Attribute>, value: impl Into<Value>) -> Self {
-        Self::Add(Assignment::new(attribute, value))
+    pub(crate) fn set<'a>(of: impl Into<Of<'a>>, number: impl Into<i128>) -> Self {
+        Self::number(of.into(), Verb::Set, number.into())
     }
 
-    pub(crate) fn remove(attribute: impl Into<Attribute>) -> Self {
-        Self::Remove(attribute.into())
+    pub(crate) fn add<'a>(of: impl Into<Of<'a>>, number: impl Into<i128>) -> Self {
+        Self::number(of.into(), Verb::Add, number.into())
+    }
+
+    /// Set, or removed where there is nothing to set it to.
+    #[inline(never)]
+    pub(crate) fn to(of: Of<'_>, number: Option<i64>) -> Self {
+        match number {
+            Some(number) => Self::number(of, Verb::Set, number.into()),
+            None => Self { attribute: of.into(), verb: Verb::Remove, value: None },
+        }
+    }
+
+    /// What is set is not a number.
+    #[inline(never)]
+    pub(crate) fn with(of: Of<'_>, value: Value) -> Self {
+        Self { attribute: of.into(), verb: Verb::Set, value: Some(value) }
+    }
+
+    pub(crate) fn snapshot(of: Of<'_>, source: Of<'_>) -> Self {
+        Self { verb: Verb::Snapshot, ..Self::with(of, Value::Attribute(source.into())) }
     }
 }
 
 /// What a write does when its conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// The whole item, `PK` and `SK` aside.
-    Put(Vec<Assignment>),
+    /// The whole item, `PK` and `SK` aside: what is set.
+    Put(Vec<Change>),
     /// Single attributes.
     Update(Vec<Change>),
     /// Nothing: the conditions are the point.
@@ -292,43 +392,40 @@ impl ConditionalWrite {
     /// Whether its own conditions keep it from landing twice: a put where nothing was, or an
     /// update that moves the lock it was read under.
     fn lands_once(&self) -> bool {
-        let rf = Attribute::from("rf");
-        match &self.action {
-            Action::Put(_) => self.clauses.iter().any(|clause| *clause == [Term::absent("PK")]),
+        let (moved, lock, test) = match &self.action {
+            Action::Put(_) => (true, Field::Pk, Test::Absent),
             Action::Update(changes) => {
-                let moved =
-                    changes.iter().any(|change| matches!(change, Change::Set(set) if set.attribute == rf));
-                let pinned = |clause: &Vec<Term>| matches!(clause.as_slice(), [term] if term.attribute == rf && term.test == Test::Equal);
-                moved && self.clauses.iter().any(pinned)
+                let moved = changes.iter().any(|change| change.attribute.field == Field::LastRefill);
+                (moved, Field::LastRefill, Test::Equal)
             }
-            Action::Check => false,
-        }
-    }
-
-    /// What it adds to the balances, one by one.
-    fn additions(&self) -> impl Iterator<Item = &Value> {
-        let changes = match &self.action {
-            Action::Update(changes) => changes.as_slice(),
-            _ => &[],
+            Action::Check => return false,
         };
-        changes.iter().filter_map(|change| match change {
-            Change::Add(Assignment { attribute: Attribute::Limit(_, Field::Tokens), value }) => Some(value),
-            _ => None,
-        })
+        let pinned = |clause: &Vec<Term>| matches!(clause.as_slice(), [term] if term.attribute.field == lock && term.test == test);
+        moved && self.clauses.iter().any(pinned)
     }
 }
 
 /// What a second landing of these writes could do (F22). They land together or not at all.
 fn resend(writes: &[ConditionalWrite]) -> Resend {
-    let additions = || writes.iter().flat_map(ConditionalWrite::additions);
-    if additions().next().is_none() && writes.iter().all(|write| matches!(write.action, Action::Update(_))) {
-        return Resend::Idempotent;
+    let (mut adds, mut gives, mut puts, mut lands_once) = (false, false, false, false);
+    for write in writes {
+        lands_once |= write.lands_once();
+        let Action::Update(changes) = &write.action else {
+            puts = true;
+            continue;
+        };
+        for change in changes.iter().filter(|change| change.verb == Verb::Add) {
+            if change.attribute.field == Field::Tokens {
+                adds = true;
+                gives |= matches!(change.value, Some(Value::Number(number)) if number > 0);
+            }
+        }
     }
-    // A second landing is refused, and the sequence that hears of it takes what it came for anew.
-    if writes.iter().any(ConditionalWrite::lands_once) {
-        return Resend::MayDebitTwice;
-    }
-    if additions().all(|value| matches!(value, Value::Number(number) if *number <= 0)) {
+    if !adds && !puts {
+        Resend::Idempotent
+    } else if lands_once || !gives {
+        // Where it lands once, a second landing is refused, and the sequence that hears of it takes
+        // what it came for anew.
         Resend::MayDebitTwice
     } else {
         Resend::Never
@@ -394,13 +491,13 @@ fn key(json: &mut Writer, pk: &str, sk: &str) {
 }
 
 /// An attribute's value, under its type tag.
-fn literal(json: &mut Writer, value: &Value) {
+fn literal(json: &mut Writer, value: Option<&Value>) {
     json.object(|json| match value {
-        Value::Number(number) => json.name("N").plain(|out| push_integer(out, *number)),
-        Value::Text(text) => json.name("S").string(text),
-        Value::Boolean(value) => json.name("BOOL").boolean(*value),
+        Some(Value::Number(number)) => json.name("N").plain(|out| push_integer(out, *number)),
+        Some(Value::Text(text)) => json.name("S").string(text),
+        Some(Value::Boolean(value)) => json.name("BOOL").boolean(*value),
         // Only ever an operand, and operands that are attributes become names, not values.
-        Value::Attribute(_) => json.name("NULL").boolean(true),
+        Some(Value::Attribute(_)) | None => json.name("NULL").boolean(true),
     });
 }
 
@@ -416,10 +513,10 @@ fn body(
     json.object(|json| {
         json.name("TableName").string(table);
         match &write.action {
-            Action::Put(assignments) => json.name("Item").object(|json| {
+            Action::Put(changes) => json.name("Item").object(|json| {
                 key(json, &write.pk, &write.sk);
-                for Assignment { attribute, value } in assignments {
-                    literal(json.joined(&attribute.parts()), value);
+                for Change { attribute, value, .. } in changes {
+                    literal(json.joined(&attribute.parts()), value.as_ref());
                 }
             }),
             Action::Update(_) | Action::Check => {
@@ -483,7 +580,7 @@ impl<'w> Aliases<'w> {
         if !self.values.is_empty() {
             json.name("ExpressionAttributeValues").object(|json| {
                 for (index, value) in self.values.iter().enumerate() {
-                    literal(json.name(&alias(":v", index)), value);
+                    literal(json.name(&alias(":v", index)), Some(value));
                 }
             });
         }
@@ -501,16 +598,10 @@ impl<'w> Aliases<'w> {
     }
 
     fn update(&mut self, out: &mut String, changes: &'w [Change]) {
-        type Belongs = fn(&Change) -> bool;
-        let clauses: [(&str, Belongs); 3] = [
-            ("SET ", |change| matches!(change, Change::Set(_) | Change::Snapshot { .. })),
-            ("ADD ", |change| matches!(change, Change::Add(_))),
-            ("REMOVE ", |change| matches!(change, Change::Remove(_))),
-        ];
         let mut gap = "";
-        for (keyword, belongs) in clauses {
+        for keyword in ["SET ", "ADD ", "REMOVE "] {
             let mut separator = keyword;
-            for change in changes.iter().filter(|change| belongs(change)) {
+            for change in changes.iter().filter(|change| change.verb.keyword() == keyword) {
                 out.push_str(core::mem::take(&mut gap));
                 out.push_str(core::mem::replace(&mut separator, ", "));
                 self.change(out, change);
@@ -521,27 +612,22 @@ impl<'w> Aliases<'w> {
         }
     }
 
-    fn change(&mut self, out: &mut String, change: &'w Change) {
-        match change {
-            Change::Set(Assignment { attribute, value }) => {
-                self.name(out, attribute);
-                out.push_str(" = ");
-                self.value(out, value);
-            }
-            Change::Snapshot { attribute, source } => {
-                self.name(out, attribute);
-                out.push_str(" = if_not_exists(");
-                self.name(out, source);
-                out.push_str(", ");
-                self.value(out, &ZERO);
-                out.push(')');
-            }
-            Change::Add(Assignment { attribute, value }) => {
-                self.name(out, attribute);
-                out.push(' ');
-                self.value(out, value);
-            }
-            Change::Remove(attribute) => self.name(out, attribute),
+    fn change(&mut self, out: &mut String, Change { attribute, verb, value }: &'w Change) {
+        let (open, close) = match verb {
+            Verb::Set => (" = ", None),
+            Verb::Snapshot => (" = if_not_exists(", Some(", ")),
+            Verb::Add => (" ", None),
+            Verb::Remove => ("", None),
+        };
+        self.name(out, attribute);
+        out.push_str(open);
+        if let Some(value) = value {
+            self.value(out, value);
+        }
+        if let Some(close) = close {
+            out.push_str(close);
+            self.value(out, &ZERO);
+            out.push(')');
         }
     }
 

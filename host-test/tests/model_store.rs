@@ -5,31 +5,38 @@ mod common;
 
 use std::{borrow::Cow, time::Duration};
 
-use onewindow::{
-    Action, Assignment, Attribute, Change, ConditionalWrite, Field, Reply, Term, Test, Value, encode,
-};
+use onewindow::{Action, Attribute, Change, ConditionalWrite, Field, Reply, Term, Test, Value, Verb, encode};
 use onewindow_host::{Client, Cost};
 use onewindow_model::store::{Request, Store};
 use serde_json::Value as Json;
+
+/// Fields that hold a string, a boolean, and nothing ever.
+const TEXT: Field = Field::ParentId;
+const FLAG: Field = Field::Disabled;
+const MISSING: Field = Field::Bypass;
 
 /// Few items and attributes, so that random writes meet.
 struct Dice(fastrand::Rng);
 
 impl Dice {
     fn attribute(&mut self) -> Attribute {
-        let names = ["rf", "vu", "text", "flag", "missing"];
+        let fields = [Field::LastRefill, Field::ValidUntil, TEXT, FLAG, MISSING];
         match self.0.usize(..8) {
-            index @ 0..=4 => Attribute::from(names[index]),
-            _ => Attribute::Limit("q".into(), [Field::Tokens, Field::WindowStart][self.0.usize(..2)]),
+            index @ 0..=4 => Attribute { limit: None, field: fields[index] },
+            _ => self.balance(),
         }
     }
 
     fn number(&mut self) -> Attribute {
-        let names = ["rf", "vu"];
         match self.0.usize(..4) {
-            index @ 0..=1 => Attribute::from(names[index]),
-            _ => Attribute::Limit("q".into(), [Field::Tokens, Field::WindowStart][self.0.usize(..2)]),
+            index @ 0..=1 => Attribute { limit: None, field: [Field::LastRefill, Field::ValidUntil][index] },
+            _ => self.balance(),
         }
+    }
+
+    fn balance(&mut self) -> Attribute {
+        let field = [Field::Tokens, Field::WindowStart][self.0.usize(..2)];
+        Attribute { limit: Some("q".into()), field }
     }
 
     fn whole(&mut self) -> i128 {
@@ -87,25 +94,28 @@ impl Dice {
                 continue;
             }
             changed.push(attribute.clone());
-            changes.push(match self.0.usize(..4) {
-                0 => Change::Set(Assignment { attribute, value: Value::Number(self.whole()) }),
-                1 => Change::Snapshot { attribute, source: self.number() },
-                2 => Change::Remove(attribute),
-                _ => Change::Add(Assignment { attribute, value: Value::Number(self.whole()) }),
-            });
+            let (verb, value) = match self.0.usize(..4) {
+                0 => (Verb::Set, Some(Value::Number(self.whole()))),
+                1 => (Verb::Snapshot, Some(Value::Attribute(self.number()))),
+                2 => (Verb::Remove, None),
+                _ => (Verb::Add, Some(Value::Number(self.whole()))),
+            };
+            changes.push(Change { attribute, verb, value });
         }
         changes
     }
 
-    fn item(&mut self) -> Vec<Assignment> {
+    fn item(&mut self) -> Vec<Change> {
+        let set = |field, value| Change {
+            attribute: Attribute { limit: None, field },
+            verb: Verb::Set,
+            value: Some(value),
+        };
         let text = ["a", "b"][self.0.usize(..2)];
-        let mut item = vec![
-            Assignment { attribute: "text".into(), value: Value::Text(text.into()) },
-            Assignment { attribute: "flag".into(), value: Value::Boolean(self.0.bool()) },
-        ];
-        for name in ["rf", "vu"] {
+        let mut item = vec![set(TEXT, Value::Text(text.into())), set(FLAG, Value::Boolean(self.0.bool()))];
+        for field in [Field::LastRefill, Field::ValidUntil] {
             if self.0.bool() {
-                item.push(Assignment { attribute: name.into(), value: Value::Number(self.whole()) });
+                item.push(set(field, Value::Number(self.whole())));
             }
         }
         item

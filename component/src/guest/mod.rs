@@ -33,6 +33,28 @@ mod bindings {
         path: "../wit",
         world: "quota",
         generate_all,
+        // One for one the library's own types. An enum is told by its place: both have the same order.
+        with: {
+            "onewindow:quota/types@0.1.0/recovery": crate::limit::Recovery,
+            "onewindow:quota/types@0.1.0/drip": crate::limit::Drip,
+            "onewindow:quota/types@0.1.0/limit": crate::Limit,
+            "onewindow:quota/types@0.1.0/amount": crate::Amount,
+            "onewindow:quota/types@0.1.0/subject": crate::Subject,
+            "onewindow:quota/types@0.1.0/limit-status": crate::LimitStatus,
+            "onewindow:quota/types@0.1.0/hint": crate::Hint,
+            "onewindow:quota/types@0.1.0/blocked": crate::Blocked,
+            "onewindow:quota/types@0.1.0/acquire-request": crate::AcquireRequest,
+            "onewindow:quota/types@0.1.0/resend": crate::Resend,
+            "onewindow:quota/types@0.1.0/error-code": crate::ErrorCode,
+            "onewindow:quota/types@0.1.0/error": crate::Error,
+            "onewindow:quota/settle@0.1.0/settlement": crate::Settlement,
+            "onewindow:quota/preview@0.1.0/window-state": crate::WindowState,
+            "onewindow:quota/preview@0.1.0/shard-view": crate::ShardView,
+            "onewindow:quota/preview@0.1.0/limit-preview": crate::LimitPreview,
+            "onewindow:quota/preview@0.1.0/preview-report": crate::PreviewReport,
+            "onewindow:quota/preview@0.1.0/preview-outcome": crate::PreviewOutcome,
+            "onewindow:quota/wire@0.1.0/classification": crate::wire::Classification,
+        },
         pub_export_macro: false,
     });
     use super::Component;
@@ -63,15 +85,14 @@ struct Previewing(RefCell<crate::Preview>);
 impl acquire_export::Guest for Component {
     type Acquisition = Acquisition;
 
-    fn reject(request: t::AcquireRequest, hint: t::Hint, now_ms: u64) -> Option<t::Decision> {
-        let hint = crate::Hint::from(hint);
-        hint.reject(&AcquireRequest::from(request), now_ms).map(Into::into)
+    fn reject(request: AcquireRequest, hint: crate::Hint, now_ms: u64) -> Option<t::Decision> {
+        hint.reject(&request, now_ms).map(Into::into)
     }
 }
 
 impl acquire_export::GuestAcquisition for Acquisition {
-    fn new(request: t::AcquireRequest) -> Self {
-        Self(RefCell::new(crate::Acquire::new(request.into())))
+    fn new(request: AcquireRequest) -> Self {
+        Self(RefCell::new(crate::Acquire::new(request)))
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> t::Step {
@@ -88,8 +109,8 @@ impl cascade_export::Guest for Component {
 }
 
 impl cascade_export::GuestCascading for Cascading {
-    fn new(levels: Vec<t::AcquireRequest>) -> Self {
-        Self(RefCell::new(crate::Cascade::new(all(levels))))
+    fn new(levels: Vec<AcquireRequest>) -> Self {
+        Self(RefCell::new(crate::Cascade::new(levels)))
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> cascade_export::CascadeStep {
@@ -106,15 +127,15 @@ impl settle_export::Guest for Component {
 }
 
 impl settle_export::GuestSettling for Settling {
-    fn new(table: String, lease: String, actual: Vec<t::Amount>) -> Self {
-        Self(RefCell::new(crate::Settle::new(&table, &lease, all(actual))))
+    fn new(table: String, lease: String, actual: Vec<crate::Amount>) -> Self {
+        Self(RefCell::new(crate::Settle::new(&table, &lease, actual)))
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> settle_export::SettleStep {
         let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => settle_export::SettleStep::Perform(all(calls)),
-            Step::Done(settlement) => settle_export::SettleStep::Done(settlement.into()),
+            Step::Done(settlement) => settle_export::SettleStep::Done(settlement),
         }
     }
 }
@@ -124,21 +145,20 @@ impl preview_export::Guest for Component {
 }
 
 impl preview_export::GuestPreviewing for Previewing {
-    fn new(subject: t::Subject, limits: Vec<t::Limit>, hint: Option<t::Hint>) -> Self {
-        let hint = hint.map(crate::Hint::from);
-        Self(RefCell::new(crate::Preview::new(subject.into(), all(limits), hint.as_ref())))
+    fn new(subject: crate::Subject, limits: Vec<Limit>, hint: Option<crate::Hint>) -> Self {
+        Self(RefCell::new(crate::Preview::new(subject, limits, hint.as_ref())))
     }
 
     fn advance(&self, now_ms: u64, replies: Vec<t::Reply>) -> preview_export::PreviewStep {
         let replies: Vec<Reply> = all(replies);
         match self.0.borrow_mut().advance(now_ms, &replies) {
             Step::Perform(calls) => preview_export::PreviewStep::Perform(all(calls)),
-            Step::Done(outcome) => preview_export::PreviewStep::Done(outcome.into()),
+            Step::Done(outcome) => preview_export::PreviewStep::Done(outcome),
         }
     }
 
-    fn hint(&self) -> t::Hint {
-        self.0.borrow().hint().into()
+    fn hint(&self) -> crate::Hint {
+        self.0.borrow().hint()
     }
 }
 
@@ -146,30 +166,29 @@ impl window_export::Guest for Component {
     fn materialise(
         table: String,
         item: String,
-        limits: Vec<t::Limit>,
-        consume: Vec<t::Amount>,
+        limits: Vec<Limit>,
+        consume: Vec<crate::Amount>,
         authoritative: bool,
         permanent: bool,
         now_ms: u64,
-    ) -> Result<window_export::Pass, t::Error> {
-        let (shard, limits) = (wire::decode_item(&item)?, all(limits));
+    ) -> Result<window_export::Pass, Error> {
+        let (shard, limits) = (wire::decode_item(&item)?, limits);
         let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
-        let takes = takes(consume, &limits, core::slice::from_ref(&shard))?;
+        let takes = takes(&consume, &limits, core::slice::from_ref(&shard))?;
         let pass = Pass::of(&shard, &settings)?;
         let write = || pass.write(&crate::Subject::default(), &Owner::default(), &takes);
         let call = pass.admits(&takes).then(|| write().call(&table, Images::Both));
-        Ok(convert::pass(&pass, &takes, call)?)
+        convert::pass(&pass, &takes, call)
     }
 
     fn propagation(
-        subject: t::Subject,
+        subject: crate::Subject,
         shard: u32,
         shard_count: u32,
         limit: String,
         length_seconds: u64,
         window_start_ms: u64,
-    ) -> Result<Vec<t::Call>, t::Error> {
-        let subject = crate::Subject::from(subject);
+    ) -> Result<Vec<t::Call>, Error> {
         subject.check()?;
         let quota = Limit::session(&limit, 1, length_seconds);
         quota.check()?;
@@ -197,21 +216,20 @@ impl window_export::Guest for Component {
     }
 
     fn plan_join(
-        subject: t::Subject,
+        subject: crate::Subject,
         shard: u32,
         shard_count: u32,
         siblings: Vec<String>,
-        limits: Vec<t::Limit>,
-        consume: Vec<t::Amount>,
+        limits: Vec<Limit>,
+        consume: Vec<crate::Amount>,
         permanent: bool,
         now_ms: u64,
-    ) -> Result<window_export::Pass, t::Error> {
-        let subject = crate::Subject::from(subject);
+    ) -> Result<window_export::Pass, Error> {
         subject.check()?;
-        let (siblings, limits) = (shards(&siblings)?, all(limits));
+        let (siblings, limits) = (shards(&siblings)?, limits);
         let settings =
             Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
-        let takes = takes(consume, &limits, &siblings)?;
+        let takes = takes(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
             own: None,
@@ -221,9 +239,10 @@ impl window_export::Guest for Component {
         };
         let planned = join::plan(&reading, &settings)?;
         let admitted = planned.pass.admits(&takes);
-        let writes = planned.writes(&subject, None, if admitted { &takes } else { &[] });
-        let call = (admitted || planned.moves()).then(|| transaction(&subject.table, &writes));
-        Ok(convert::pass(&planned.pass, &takes, call)?)
+        let commits = admitted || planned.moves();
+        let (pass, writes) = planned.into_writes(&subject, None, if admitted { &takes } else { &[] });
+        let call = commits.then(|| transaction(&subject.table, &writes));
+        convert::pass(&pass, &takes, call)
     }
 
     fn refill(
@@ -231,7 +250,7 @@ impl window_export::Guest for Component {
         old: Option<String>,
         new: String,
         now_ms: u64,
-    ) -> Result<Option<t::Call>, t::Error> {
+    ) -> Result<Option<t::Call>, Error> {
         let old = old.as_deref().map(wire::decode_item).transpose()?;
         let write = refill::write(old.as_ref(), &wire::decode_item(&new)?, instant_ms(now_ms)?)?;
         Ok(write.map(|write| write.call(&table, Images::Neither).into()))
@@ -240,21 +259,20 @@ impl window_export::Guest for Component {
     fn preview(
         items: Vec<String>,
         shard_count: u32,
-        limits: Vec<t::Limit>,
+        limits: Vec<Limit>,
         now_ms: u64,
-    ) -> Result<preview_export::PreviewReport, t::Error> {
-        let limits: Vec<Limit> = all(limits);
-        Ok(preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)?.into())
+    ) -> Result<preview::PreviewReport, Error> {
+        preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)
     }
 }
 
 impl wire_export::Guest for Component {
-    fn decode_item(item: String) -> Result<wire_export::ShardState, t::Error> {
-        Ok(wire::decode_item(&item)?.try_into()?)
+    fn decode_item(item: String) -> Result<wire_export::ShardState, Error> {
+        wire::decode_item(&item)?.try_into()
     }
 
-    fn classify(reply: t::Reply) -> wire_export::Classification {
-        wire::classify(&reply.into()).into()
+    fn classify(reply: t::Reply) -> wire::Classification {
+        wire::classify(&reply.into())
     }
 }
 
@@ -263,7 +281,11 @@ fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
 }
 
 fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
-    items.iter().map(|item| wire::decode_item(item)).collect()
+    let mut shards = Vec::new();
+    for item in items {
+        shards.push(wire::decode_item(item)?);
+    }
+    Ok(shards)
 }
 
 /// A slot or a count that there can be.
@@ -275,7 +297,11 @@ fn slots(number: u32) -> Result<u32, Error> {
 }
 
 /// The amounts, each with its window's length: as configured, or as stored.
-fn takes(consume: Vec<t::Amount>, limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
+fn takes(consume: &[crate::Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
     check_limits(limits)?;
-    consume.into_iter().map(|amount| Take::find(&amount.into(), limits, shards)).collect()
+    let mut takes = Vec::new();
+    for amount in consume {
+        takes.push(Take::find(amount, limits, shards)?);
+    }
+    Ok(takes)
 }

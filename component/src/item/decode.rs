@@ -8,9 +8,12 @@ use crate::{
     json::{Parsed, Reader},
     key::META_SK,
     limit::MAX_SECONDS,
-    text::{clip, contains, quoted},
+    text::{clip, contains, quoted, split_last},
     write::{Attribute, Field},
 };
+
+/// Bounds instants, ms, so that adding a window to one never overflows.
+const FARTHEST_MS: i64 = 1 << 60;
 
 /// An attribute's value, borrowed from the reply where it can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,40 +74,43 @@ impl Raw<'_> {
         }
     }
 
+    #[inline(never)]
+    fn corrupt(&self, attribute: &str, expected: &str) -> Error {
+        Error::corrupt(attribute, &self.describe(), expected)
+    }
+
     fn whole(&self, attribute: &str) -> Result<i128, Error> {
         let number = match self {
             Self::Number(text) => parse_whole(text),
             _ => None,
         };
-        number
-            .ok_or_else(|| Error::corrupt(attribute, &self.describe(), "a whole number of at most 38 digits"))
+        number.ok_or_else(|| self.corrupt(attribute, "a whole number of at most 38 digits"))
     }
 
-    pub(crate) fn narrow<T: TryFrom<i128>>(&self, attribute: &str, expected: &str) -> Result<T, Error> {
-        T::try_from(self.whole(attribute)?).map_err(|_| Error::corrupt(attribute, &self.describe(), expected))
+    /// A whole number within bounds.
+    pub(crate) fn within(&self, attribute: &str, bounds: [i64; 2], expected: &str) -> Result<i64, Error> {
+        let [least, most] = bounds;
+        let number = i64::try_from(self.whole(attribute)?).ok();
+        let number = number.filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.corrupt(attribute, expected))
     }
 
-    /// An instant in ms. Bounded so that adding a window to one never overflows.
+    /// An instant in ms.
     fn instant(&self, attribute: &str) -> Result<i64, Error> {
-        const FARTHEST_MS: u64 = 1 << 60;
-        let instant: i64 = self.narrow(attribute, "an instant in milliseconds")?;
-        if instant.unsigned_abs() > FARTHEST_MS {
-            return Err(Error::corrupt(attribute, &self.describe(), "an instant in milliseconds"));
-        }
-        Ok(instant)
+        self.within(attribute, [-FARTHEST_MS, FARTHEST_MS], "an instant in milliseconds")
     }
 
     pub(crate) fn text(&self, attribute: &str) -> Result<&str, Error> {
         match self {
             Self::Text(text) => Ok(text),
-            _ => Err(Error::corrupt(attribute, &self.describe(), "a string")),
+            _ => Err(self.corrupt(attribute, "a string")),
         }
     }
 
     pub(crate) fn boolean(&self, attribute: &str) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
-            _ => Err(Error::corrupt(attribute, &self.describe(), "true or false")),
+            _ => Err(self.corrupt(attribute, "true or false")),
         }
     }
 }
@@ -123,7 +129,11 @@ impl Attributes<'_> {
 
     /// The buckets among some items.
     pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
-        items.iter().filter(|item| !item.is_entity_record()).map(Attributes::shard).collect()
+        let mut shards = Vec::new();
+        for item in items.iter().filter(|item| !item.is_entity_record()) {
+            shards.push(item.shard()?);
+        }
+        Ok(shards)
     }
 
     /// Whether this is the entity's own record rather than a bucket.
@@ -150,36 +160,17 @@ impl Attributes<'_> {
         let mut last_refill = None;
         let mut partials: Vec<Partial> = Vec::new();
         for (name, raw) in &self.0 {
-            let attribute: &str = name;
-            match &**name {
-                "PK" => {
-                    shard.pk = raw.text(attribute)?.into();
-                    shard.id = shard_of(&shard.pk).ok_or_else(|| {
-                        Error::corrupt(
-                            attribute,
-                            &raw.describe(),
-                            "a bucket's key, ending in its shard's number",
-                        )
-                    })?;
+            let instant = match &**name {
+                "rf" => &mut last_refill,
+                "vu" => &mut shard.valid_until_ms,
+                "ttl" => &mut shard.ttl_seconds,
+                "bypass" => &mut shard.bypass_until_ms,
+                _ => {
+                    shard.read_other(name, raw, &mut partials)?;
+                    continue;
                 }
-                "rf" => last_refill = Some(raw.instant(attribute)?),
-                "vu" => shard.valid_until_ms = Some(raw.instant(attribute)?),
-                "ttl" => shard.ttl_seconds = Some(raw.instant(attribute)?),
-                "shard_count" => {
-                    let count: i128 = raw.whole(attribute)?;
-                    let expected = "a shard count of at most 2^31";
-                    shard.shard_count = u32::try_from(count.max(1))
-                        .ok()
-                        .filter(|count| i32::try_from(*count).is_ok())
-                        .ok_or_else(|| Error::corrupt(attribute, &raw.describe(), expected))?;
-                }
-                "disabled" => shard.disabled = raw.boolean(attribute)?,
-                "cascade" => shard.cascade = raw.boolean(attribute)?,
-                "parent_id" => shard.parent_id = Some(raw.text(attribute)?.into()),
-                "bypass" => shard.bypass_until_ms = Some(raw.instant(attribute)?),
-                "sched" | "rsched" => shard.scheduled |= raw.text(attribute)? != "-",
-                _ => read_limit_attribute(name, raw, &mut partials, &mut shard.scheduled)?,
-            }
+            };
+            *instant = Some(raw.instant(name)?);
         }
         if shard.pk.is_empty() {
             return Err(Error::corrupt("PK", "nothing", "a bucket's key, ending in its shard's number"));
@@ -192,7 +183,7 @@ impl Attributes<'_> {
                 continue;
             }
             if !has_capacity {
-                let attribute = Attribute::Limit(state.name, Field::Capacity).parts().concat();
+                let attribute = Attribute::from(Field::Capacity.of(&state.name)).parts().concat();
                 return Err(Error::corrupt(&attribute, "nothing", "the capacity beside the balance"));
             }
             if &*state.name == "wcu" {
@@ -208,80 +199,102 @@ impl Attributes<'_> {
 
 /// The slot at the end of a bucket's key.
 fn shard_of(pk: &str) -> Option<u32> {
-    let (head, tail) = pk.rsplit_once('#')?;
-    (contains(head, "/BUCKET#") && tail.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| tail.parse().ok())?
+    let (head, tail) = split_last(pk, b'#')?;
+    let digits = tail.bytes().all(|byte| byte.is_ascii_digit());
+    u32::try_from(tail.parse::<i64>().ok().filter(|_| digits && contains(head, "/BUCKET#"))?).ok()
 }
 
-fn read_limit_attribute(
-    name: &str,
-    raw: &Raw<'_>,
-    partials: &mut Vec<Partial>,
-    scheduled: &mut bool,
-) -> Result<(), Error> {
-    // The limit may hold `_` itself: the field is what follows the last one.
-    let Some((limit, field)) = name.strip_prefix("b_").and_then(|rest| rest.rsplit_once('_')) else {
-        return Ok(());
-    };
-    if matches!(field, "sched" | "rsched") {
-        *scheduled |= raw.text(name)? != "-";
-        return Ok(());
+impl Shard {
+    /// Reads what is not an instant.
+    fn read_other(&mut self, name: &str, raw: &Raw<'_>, partials: &mut Vec<Partial>) -> Result<(), Error> {
+        match name {
+            "PK" => {
+                self.pk = raw.text(name)?.into();
+                let expected = "a bucket's key, ending in its shard's number";
+                self.id = shard_of(&self.pk).ok_or_else(|| raw.corrupt(name, expected))?;
+            }
+            "shard_count" => {
+                let count = u32::try_from(raw.whole(name)?.max(1)).ok();
+                let count = count.filter(|count| *count <= i32::MAX.unsigned_abs());
+                let expected = "a shard count of at most 2^31";
+                self.shard_count = count.ok_or_else(|| raw.corrupt(name, expected))?;
+            }
+            "disabled" => self.disabled = raw.boolean(name)?,
+            "cascade" => self.cascade = raw.boolean(name)?,
+            "parent_id" => self.parent_id = Some(raw.text(name)?.into()),
+            _ => {
+                // The limit may hold `_` itself: the field is what follows the last one.
+                let (limit, field) = match name.as_bytes() {
+                    [b'b', b'_', ..] => split_last(name, b'_').unwrap_or_default(),
+                    _ => ("", name),
+                };
+                if matches!(field, "sched" | "rsched") {
+                    self.scheduled |= raw.text(name)? != "-";
+                } else if let (Some(limit), Some(field)) = (limit.get(2..), Field::from_suffix(field)) {
+                    let index = Partial::place(limit, partials);
+                    partials.get_mut(index).map_or(Ok(()), |partial| partial.read(name, field, raw))?;
+                }
+            }
+        }
+        Ok(())
     }
-    let Some(field) = Field::from_suffix(field) else { return Ok(()) };
-    let index = match partials.iter().position(|partial| &*partial.state.name == limit) {
-        Some(index) => index,
-        None => {
+}
+
+impl Partial {
+    /// Where the limit is, or is begun.
+    fn place(limit: &str, partials: &mut Vec<Self>) -> usize {
+        let known = partials.iter().position(|partial| &*partial.state.name == limit);
+        let index = known.unwrap_or(partials.len());
+        if known.is_none() {
             let state = LimitState { name: Arc::from(limit), ..LimitState::default() };
-            partials.push(Partial { state, has_tokens: false, has_capacity: false });
-            partials.len().saturating_sub(1)
+            partials.push(Self { state, has_tokens: false, has_capacity: false });
         }
-    };
-    let Some(Partial { state, has_tokens, has_capacity }) = partials.get_mut(index) else {
-        return Ok(());
-    };
-    match field {
-        Field::Tokens => {
-            state.tokens_milli = raw.whole(name)?;
-            *has_tokens = true;
-        }
-        Field::Capacity => {
-            state.capacity_milli = raw.whole(name)?;
-            *has_capacity = true;
-            if state.capacity_milli < 0 {
-                return Err(Error::corrupt(name, &raw.describe(), "a capacity of at least 0"));
-            }
-        }
-        Field::RefillAmount => state.refill_amount_milli = raw.whole(name)?.max(0),
-        Field::RefillPeriod => {
-            let expected = "a period of at least 1 ms";
-            state.refill_period_ms = raw.narrow(name, expected)?;
-            if state.refill_period_ms < 1 {
-                return Err(Error::corrupt(name, &raw.describe(), expected));
-            }
-        }
-        Field::Consumed => state.consumed_milli = Some(raw.whole(name)?),
-        Field::ResetAfter => {
-            let expected = "a window of 1 to 10^9 seconds";
-            let length: u64 = raw.narrow(name, expected)?;
-            if !(1..=MAX_SECONDS).contains(&length) {
-                return Err(Error::corrupt(name, &raw.describe(), expected));
-            }
-            state.reset_after_seconds = i64::try_from(length).ok();
-        }
-        Field::WindowStart => {
-            let start = raw.instant(name)?;
-            if start < 0 {
-                return Err(Error::corrupt(name, &raw.describe(), "a start of at least 0"));
-            }
-            state.window_start_ms = Some(start);
-        }
-        Field::WindowApplied => state.window_applied_ms = Some(raw.instant(name)?),
-        Field::ConsumedMark => state.consumed_mark_milli = Some(raw.whole(name)?),
-        Field::GrantCount => {
-            state.grant_count = Some(raw.narrow(name, "a grant count of at most 2^63")?);
-        }
-        Field::ToppedUp => state.topped_up_milli = Some(raw.whole(name)?),
-        Field::Soft => state.soft_until_ms = Some(raw.instant(name)?),
+        index
     }
-    Ok(())
+
+    fn read(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Error> {
+        let state = &mut self.state;
+        let (place, bounds, expected) = match field {
+            Field::WindowApplied => {
+                (&mut state.window_applied_ms, [-FARTHEST_MS, FARTHEST_MS], "an instant in milliseconds")
+            }
+            Field::Soft => {
+                (&mut state.soft_until_ms, [-FARTHEST_MS, FARTHEST_MS], "an instant in milliseconds")
+            }
+            Field::WindowStart => {
+                (&mut state.window_start_ms, [0, FARTHEST_MS], "an instant in milliseconds of at least 0")
+            }
+            Field::GrantCount => {
+                (&mut state.grant_count, [i64::MIN, i64::MAX], "a grant count of at most 2^63")
+            }
+            Field::ResetAfter => (
+                &mut state.reset_after_seconds,
+                [1, MAX_SECONDS.cast_signed()],
+                "a window of 1 to 10^9 seconds",
+            ),
+            Field::RefillPeriod => {
+                state.refill_period_ms = raw.within(name, [1, i64::MAX], "a period of at least 1 ms")?;
+                return Ok(());
+            }
+            _ => return self.read_balance(name, field, raw),
+        };
+        *place = Some(raw.within(name, bounds, expected)?);
+        Ok(())
+    }
+
+    /// Reads what may have more than 64 bits.
+    fn read_balance(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Error> {
+        let (state, number) = (&mut self.state, raw.whole(name)?);
+        match field {
+            Field::Tokens => (state.tokens_milli, self.has_tokens) = (number, true),
+            Field::Capacity if number < 0 => return Err(raw.corrupt(name, "a capacity of at least 0")),
+            Field::Capacity => (state.capacity_milli, self.has_capacity) = (number, true),
+            Field::RefillAmount => state.refill_amount_milli = number.max(0),
+            Field::Consumed => state.consumed_milli = Some(number),
+            Field::ConsumedMark => state.consumed_mark_milli = Some(number),
+            Field::ToppedUp => state.topped_up_milli = Some(number),
+            _ => {}
+        }
+        Ok(())
+    }
 }

@@ -3,41 +3,46 @@
 /// Reads a whole number as the table may spell it: an optional sign, digits, a point, an exponent
 /// (`1E3`, `1000.0`, `-0`). None for a fraction, for more than 38 digits, and for anything else.
 pub(crate) fn parse_whole(text: &str) -> Option<i128> {
-    const MAX_DIGITS: i64 = 38;
-    let (negative, unsigned) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    const LIMIT: i128 = 10_i128.pow(38);
+    let (mut value, mut digits) = (0_i128, 0_u32);
+    // Powers of ten that are still to be multiplied in: zeros, which may be the last, and the exponent.
+    let (mut zeros, mut fraction) = (0_i64, None);
+    let (negative, unsigned) = match text.as_bytes() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        all => (false, all),
     };
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),
-        None => (unsigned, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    // Digits left of the point once the exponent has moved it.
-    let point = i64::try_from(whole.len()).ok()?.checked_add(i64::from(exponent))?;
-    let mut value: i128 = 0;
-    let mut position: i64 = 0;
-    for digit in whole.bytes().chain(fraction.bytes()) {
-        if !digit.is_ascii_digit() {
-            return None;
+    let mut rest = unsigned.iter();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits.saturating_add(1);
+                zeros = zeros.saturating_add(1);
+                fraction = fraction.map(|read: i64| read.saturating_add(1));
+                if *byte != b'0' {
+                    value = scaled(value, zeros)?.checked_add(byte.wrapping_sub(b'0').into())?;
+                    zeros = 0;
+                }
+            }
+            b'.' if fraction.is_none() => fraction = Some(0),
+            b'e' | b'E' => {
+                let exponent = text.get(text.len().checked_sub(rest.len())?..)?.parse::<i64>().ok()?;
+                zeros = zeros.saturating_add(exponent);
+                break;
+            }
+            _ => return None,
         }
-        let digit = i128::from(digit.checked_sub(b'0')?);
-        if position < point {
-            value = value.checked_mul(10)?.checked_add(digit)?;
-        } else if digit != 0 {
-            return None;
-        }
-        position = position.checked_add(1)?;
     }
-    while value != 0 && position < point {
-        value = value.checked_mul(10)?;
-        position = position.checked_add(1)?;
+    let value = scaled(value, zeros.saturating_sub(fraction.unwrap_or(0)))?;
+    (digits > 0 && value < LIMIT).then_some(if negative { value.saturating_neg() } else { value })
+}
+
+/// `value` times a power of ten, if that is whole.
+fn scaled(value: i128, exponent: i64) -> Option<i128> {
+    if value == 0 {
+        return Some(0);
     }
-    let limit = 10_i128.checked_pow(u32::try_from(MAX_DIGITS).ok()?)?;
-    (value < limit).then_some(if negative { value.saturating_neg() } else { value })
+    value.checked_mul(10_i128.checked_pow(u32::try_from(exponent).ok()?)?)
 }
 
 #[cfg(test)]

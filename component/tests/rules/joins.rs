@@ -25,7 +25,7 @@ fn tokens_of(join: &Join) -> i128 {
 }
 
 fn writes_of(join: &Join, takes: &[Take]) -> Vec<Sent> {
-    join.writes(&subject(), None, takes).iter().map(spelled).collect()
+    join.clone().into_writes(&subject(), None, takes).1.iter().map(spelled).collect()
 }
 
 // ---- R7 ----

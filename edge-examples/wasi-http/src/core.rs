@@ -2,9 +2,9 @@
 //! `onewindow`.
 
 use onewindow::{
-    AcquireRequest, Amount, Blocked, Call, Decision, Error, ErrorCode, Hint, Lease, Limit, LimitPreview,
-    LimitStatus, Outcome, PreviewOutcome, PreviewReport, Recovery, Reply, Resend, Settlement, ShardView,
-    Step, Subject, WindowState, wire::Classification,
+    AcquireRequest, Amount, Blocked, Call, Decision, Drip, Error, ErrorCode, Hint, Lease, Limit,
+    LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Recovery, Reply, Resend, Settlement,
+    ShardView, Step, Subject, WindowState, wire::Classification,
 };
 use onewindow_surface::guest::{Core, Machine};
 
@@ -134,8 +134,8 @@ impl From<Amount> for t::Amount {
 impl From<Limit> for t::Limit {
     fn from(Limit { name, capacity, recovery }: Limit) -> Self {
         let recovery = match recovery {
-            Recovery::Session { length_seconds } => t::Recovery::Session(length_seconds),
-            Recovery::Drip { refill_amount, refill_period_seconds } => {
+            Recovery::Session(length_seconds) => t::Recovery::Session(length_seconds),
+            Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
                 t::Recovery::Drip(t::Drip { refill_amount, refill_period_seconds })
             }
         };

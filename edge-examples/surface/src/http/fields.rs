@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use onewindow::{Limit, LimitStatus, Recovery};
+use onewindow::{Drip, Limit, LimitStatus, Recovery};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -54,8 +54,8 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, items: impl Iterator<Item =
 fn policy(status: &LimitStatus, limit: Option<&Limit>) -> String {
     let mut item = format!("\"{}\";q={}", status.name, status.capacity.min(LARGEST));
     let seconds = limit.and_then(|limit| match limit.recovery {
-        Recovery::Session { length_seconds } => Some(length_seconds),
-        Recovery::Drip { refill_amount, refill_period_seconds } => {
+        Recovery::Session(length_seconds) => Some(length_seconds),
+        Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
             let product = u128::from(status.capacity).checked_mul(refill_period_seconds.into())?;
             u64::try_from(product.div_ceil(u128::from(refill_amount.max(1)))).ok()
         }

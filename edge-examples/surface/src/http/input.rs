@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use onewindow::{Amount, Limit, Recovery};
+use onewindow::{Amount, Drip, Limit, Recovery};
 use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, Visitor},
@@ -97,9 +97,9 @@ fn limit(input: LimitInput) -> Result<Limit, String> {
         refill_period_seconds,
     } = input;
     let recovery = match (reset_after_seconds, refill_amount, refill_period_seconds) {
-        (Some(Count(length_seconds)), None, None) => Recovery::Session { length_seconds },
+        (Some(Count(length_seconds)), None, None) => Recovery::Session(length_seconds),
         (None, Some(Count(refill_amount)), Some(Count(refill_period_seconds))) => {
-            Recovery::Drip { refill_amount, refill_period_seconds }
+            Recovery::Drip(Drip { refill_amount, refill_period_seconds })
         }
         _ => {
             return Err(format!(

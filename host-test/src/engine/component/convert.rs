@@ -1,7 +1,7 @@
 //! Between the contract's records and the types of the crate `onewindow`.
 
 use onewindow::{
-    AcquireRequest, Amount, Blocked, Call, CascadeDecision, Decision, Error, ErrorCode, Hint, Lease,
+    AcquireRequest, Amount, Blocked, Call, CascadeDecision, Decision, Drip, Error, ErrorCode, Hint, Lease,
     LevelDecision, Limit, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Recovery, Reply,
     Resend, Settlement, ShardView, Step, Subject, WindowState,
 };
@@ -43,8 +43,8 @@ impl From<Amount> for t::Amount {
 impl From<Limit> for t::Limit {
     fn from(Limit { name, capacity, recovery }: Limit) -> Self {
         let recovery = match recovery {
-            Recovery::Session { length_seconds } => t::Recovery::Session(length_seconds),
-            Recovery::Drip { refill_amount, refill_period_seconds } => {
+            Recovery::Session(length_seconds) => t::Recovery::Session(length_seconds),
+            Recovery::Drip(Drip { refill_amount, refill_period_seconds }) => {
                 t::Recovery::Drip(t::Drip { refill_amount, refill_period_seconds })
             }
         };
