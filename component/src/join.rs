@@ -259,11 +259,15 @@ pub(crate) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> Condition
     if let Some(owner) = owner {
         let text = |text: &Option<alloc::string::String>| text.clone().map(Value::Text);
         clauses.require(Term::exists(Field::Pk));
-        let mut stamp = |field: Field, read| clauses.require(Term::is(field.into(), read));
-        stamp(Field::Cascade, owner.cascade.map(Value::Boolean));
-        stamp(Field::ParentId, text(&owner.parent_id));
-        stamp(Field::ParentGeneration, owner.parent_generation.map(Value::Number));
-        stamp(Field::ParentIncarnation, text(&owner.parent_incarnation));
+        let stamp = |field: Field, read| vec![Term::is(field.into(), read)];
+        clauses.push(stamp(Field::Cascade, owner.cascade.map(Value::Boolean)));
+        let mut parent = stamp(Field::ParentId, text(&owner.parent_id));
+        if owner.parent_id.is_none() {
+            parent.push(Term::with(Field::ParentId.into(), Test::Equal, Value::Null));
+        }
+        clauses.push(parent);
+        clauses.push(stamp(Field::ParentGeneration, owner.parent_generation.map(Value::Number)));
+        clauses.push(stamp(Field::ParentIncarnation, text(&owner.parent_incarnation)));
     } else {
         clauses.require(Term::absent(Field::Pk));
     }

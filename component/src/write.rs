@@ -168,6 +168,8 @@ pub enum Value {
     Text(String),
     /// A boolean.
     Boolean(bool),
+    /// `NULL`: there, and nothing.
+    Null,
     /// Another attribute of the same item.
     Attribute(Attribute),
 }
@@ -497,7 +499,7 @@ fn literal(json: &mut Writer, value: Option<&Value>) {
         Some(Value::Text(text)) => json.name("S").string(text),
         Some(Value::Boolean(value)) => json.name("BOOL").boolean(*value),
         // Only ever an operand, and operands that are attributes become names, not values.
-        Some(Value::Attribute(_)) | None => json.name("NULL").boolean(true),
+        Some(Value::Null | Value::Attribute(_)) | None => json.name("NULL").boolean(true),
     });
 }
 

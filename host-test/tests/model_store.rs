@@ -44,9 +44,10 @@ impl Dice {
     }
 
     fn value(&mut self) -> Value {
-        match self.0.usize(..6) {
+        match self.0.usize(..7) {
             0 => Value::Text(["", "a", "b"][self.0.usize(1..3)].into()),
             1 => Value::Boolean(self.0.bool()),
+            2 => Value::Null,
             _ => Value::Number(self.whole()),
         }
     }
@@ -111,8 +112,11 @@ impl Dice {
             verb: Verb::Set,
             value: Some(value),
         };
-        let text = ["a", "b"][self.0.usize(..2)];
-        let mut item = vec![set(TEXT, Value::Text(text.into())), set(FLAG, Value::Boolean(self.0.bool()))];
+        let text = match self.0.usize(..3) {
+            0 => Value::Null,
+            index => Value::Text(["a", "b"][index - 1].into()),
+        };
+        let mut item = vec![set(TEXT, text), set(FLAG, Value::Boolean(self.0.bool()))];
         for field in [Field::LastRefill, Field::ValidUntil] {
             if self.0.bool() {
                 item.push(set(field, Value::Number(self.whole())));

@@ -107,6 +107,14 @@ impl Raw<'_> {
         }
     }
 
+    /// A string, or `NULL`, which zae-limiter writes for an entity without a parent.
+    fn text_or_null(&self, attribute: &str) -> Result<Option<String>, Error> {
+        match self {
+            Self::Other(tag) if tag == "NULL" => Ok(None),
+            _ => self.text(attribute).map(|text| Some(text.into())),
+        }
+    }
+
     pub(crate) fn boolean(&self, attribute: &str) -> Result<bool, Error> {
         match self {
             Self::Boolean(value) => Ok(*value),
@@ -145,7 +153,7 @@ impl Attributes<'_> {
     pub(crate) fn owner(&self) -> Result<Owner, Error> {
         Ok(Owner {
             cascade: self.get("cascade").map(|raw| raw.boolean("cascade")).transpose()?,
-            parent_id: self.get("parent_id").map(|raw| raw.text("parent_id").map(Into::into)).transpose()?,
+            parent_id: self.get("parent_id").map_or(Ok(None), |raw| raw.text_or_null("parent_id"))?,
             parent_generation: self.get("pgen").map(|raw| raw.whole("pgen")).transpose()?,
             parent_incarnation: self.get("pinc").map(|raw| raw.text("pinc").map(Into::into)).transpose()?,
         })
@@ -221,7 +229,7 @@ impl Shard {
             }
             "disabled" => self.disabled = raw.boolean(name)?,
             "cascade" => self.cascade = raw.boolean(name)?,
-            "parent_id" => self.parent_id = Some(raw.text(name)?.into()),
+            "parent_id" => self.parent_id = raw.text_or_null(name)?,
             _ => {
                 // The limit may hold `_` itself: the field is what follows the last one.
                 let (limit, field) = match name.as_bytes() {

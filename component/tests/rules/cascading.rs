@@ -148,8 +148,8 @@ fn section_7_a_child_that_says_no_gives_the_parent_back() {
 #[test]
 fn r13_what_a_level_said_is_told_as_it_is_true_when_the_answer_is_given() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
-    // The child's window ends 20 s after the parent's.
-    let later = |tokens| under(item_of("e", tokens), "p").num("b_q_ws", NOW + 10_000);
+    // The child's window ends 10 s after the parent's.
+    let later = |tokens| under(item_of("e", tokens), "p").num("b_q_ws", NOW);
     let replies = [landed(&later(50_000)), refused(Some(&item_of("p", 1_000)))];
     calls(go(&mut machine, &replies));
     // The credit's reply takes until the parent's window is over.
@@ -158,7 +158,7 @@ fn r13_what_a_level_said_is_told_as_it_is_true_when_the_answer_is_given() {
     assert!(matches!(decision.outcome, Outcome::Rejected { retry_after_ms: 1 }), "{decision:#?}");
     let told = |level: usize| &decision.levels[level].limits[0];
     assert_eq!((told(1).resets_at_ms, told(1).available), (None, 100));
-    assert_eq!((told(0).resets_at_ms, told(0).available), (Some(end + 20_000), 50));
+    assert_eq!((told(0).resets_at_ms, told(0).available), (Some(end + 10_000), 50));
 }
 
 #[test]

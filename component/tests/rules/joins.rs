@@ -7,6 +7,8 @@ use onewindow::{
     materialise::Take,
 };
 
+use serde_json::json;
+
 use crate::kit::*;
 
 fn planned(slot: u32, siblings: &[Item], count: u32, named: &[Take]) -> Join {
@@ -154,6 +156,30 @@ fn r7_the_first_shard_ever_gets_the_whole_capacity() {
     let decision = done(next(&mut machine, committed()));
     assert!(decision.outcome.is_admitted());
     assert!(decision.follow_ups.is_empty());
+}
+
+#[test]
+fn r7_a_record_may_say_in_so_many_words_that_there_is_no_parent() {
+    let record = Item::default()
+        .text("PK", "ns/ENTITY#e")
+        .text("SK", "#META")
+        .raw("parent_id", json!({ "NULL": true }))
+        .num("pgen", 7);
+    let (mut machine, step) = after_refusal(request(1), None);
+    only(step);
+    let reply = cancelled(&[("None", None), ("None", None), ("ConditionalCheckFailed", Some(&record))]);
+    let writes = sent(&only(next(&mut machine, reply)));
+    writes[0].assert_stores("pgen = 7");
+    assert_eq!(
+        writes[2].conditions,
+        [
+            "attribute_exists(PK)",
+            "attribute_not_exists(cascade)",
+            "(attribute_not_exists(parent_id) OR parent_id = NULL)",
+            "pgen = 7",
+            "attribute_not_exists(pinc)",
+        ]
+    );
 }
 
 #[test]

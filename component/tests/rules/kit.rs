@@ -392,6 +392,7 @@ fn changes(update: &str) -> Vec<String> {
 
 fn plain(value: &Value) -> String {
     match value.as_object().and_then(|tagged| tagged.values().next()) {
+        Some(_) if value.get("NULL").is_some() => "NULL".into(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
         None => String::new(),

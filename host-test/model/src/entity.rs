@@ -107,7 +107,8 @@ impl Entity {
     }
 
     /// A shard's item at first, which the table may drop after so long.
-    pub(crate) fn item(&self, shard: u32, lifetime_seconds: u64) -> Item {
+    #[must_use]
+    pub fn item(&self, shard: u32, lifetime_seconds: u64) -> Item {
         let number = |number: i128| Value::Number(number);
         let share = match (self.wide, shard) {
             (true, 0) => self.capacity_milli(),

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use onewindow_host::{Limit, Subject};
-use onewindow_model::{ablation::Ablation, event::Budget, setting::Setting, world::LIMIT};
+use onewindow_model::{entity::Entity, world::LIMIT};
 
 use crate::run::TABLE;
 
@@ -62,25 +62,7 @@ impl Load {
 
     /// The same, as the model's ledger knows it.
     #[must_use]
-    pub fn setting(&self) -> Setting {
-        Setting {
-            name: "soak",
-            shard_count: 1,
-            present: Vec::new(),
-            old_items: false,
-            wide: false,
-            refilled_ms: None,
-            capacity: self.capacity,
-            amount: 1,
-            length_seconds: self.window_seconds,
-            began_ms: None,
-            instants_ms: Vec::new(),
-            skews_ms: vec![1],
-            requests: 0,
-            old_skews_ms: Vec::new(),
-            wcu_milli: 0,
-            budget: Budget::default(),
-            ablation: Ablation::Nothing,
-        }
+    pub fn entity(&self) -> Entity {
+        Entity { capacity: self.capacity, length_seconds: self.window_seconds, ..Entity::default() }
     }
 }

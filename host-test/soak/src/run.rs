@@ -102,7 +102,7 @@ pub async fn run(options: &Options, progress: impl Fn(u64)) -> anyhow::Result<Re
         hosts: Vec::new(),
         kills: 0,
         answers: BTreeMap::new(),
-        history: History::new(options.load.setting()),
+        history: History::new(options.load.entity()),
     };
     let lasted = soak.load(&proxy, progress).await?;
     // What is still on its way arrives; then nothing goes wrong any more.

@@ -19,11 +19,11 @@ async fn hierarchy(world: &World) {
         let mut record = json!({
             "PK": { "S": format!("ns/ENTITY#{entity}") }, "SK": { "S": "#META" },
             "entity_id": { "S": entity }, "cascade": { "BOOL": parent.is_some() },
+            // As the other implementation writes it of an entity that has none.
+            "parent_id": { "NULL": true }, "pgen": { "N": "1" }, "pinc": { "S": "i" },
         });
         if let Some(parent) = parent {
             record["parent_id"] = json!({ "S": parent });
-            record["pgen"] = json!({ "N": "1" });
-            record["pinc"] = json!({ "S": "i" });
         }
         world.put(record).await;
     }

@@ -45,5 +45,5 @@ async fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let composed = std::fs::read(&args.output).with_context(|| format!("{file} cannot be read"))?;
-    server::serve(&composed, args.listen).await
+    server::serve(&composed, args.listen).await.map_err(|error| anyhow::anyhow!("{error:?}"))
 }

@@ -2,15 +2,15 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::Context;
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, oneshot},
 };
 use wasmtime::{
-    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Store, bail,
     component::{Component, Linker, ResourceTable},
+    error::Context,
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
@@ -31,7 +31,7 @@ struct Server {
     slots: Arc<Semaphore>,
 }
 
-pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> anyhow::Result<()> {
+pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> Result<()> {
     let mut pooling = PoolingAllocationConfig::default();
     pooling.total_component_instances(INSTANCES).total_core_instances(8 * INSTANCES);
     pooling.total_memories(2 * INSTANCES).total_tables(8 * INSTANCES).total_stacks(INSTANCES);
@@ -76,7 +76,7 @@ pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> anyhow::Resu
 }
 
 impl Server {
-    async fn answer(&self, request: Request<Incoming>) -> anyhow::Result<Response<HyperOutgoingBody>> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<HyperOutgoingBody>> {
         let slot = Arc::clone(&self.slots).acquire_owned().await?;
         let mut store = Store::new(self.pre.engine(), State::new());
         let (sender, receiver) = oneshot::channel();
@@ -98,7 +98,7 @@ impl Server {
             Ok(response) => Ok(response?),
             Err(_) => {
                 task.await??;
-                anyhow::bail!("the component gave no answer")
+                bail!("the component gave no answer")
             }
         }
     }

@@ -96,6 +96,7 @@ impl Comparison {
                     _ => false,
                 };
             }
+            (Value::Null, Value::Null) => return self == Self::Equal,
             _ => return self == Self::NotEqual,
         };
         match self {

@@ -24,6 +24,8 @@ pub enum Value {
     Text(String),
     /// `BOOL`
     Boolean(bool),
+    /// `NULL`
+    Null,
 }
 
 /// A write that landed, for whoever keeps the books.
@@ -218,6 +220,7 @@ pub fn write_item(out: &mut String, item: &Item) {
             Value::Number(number) => write!(out, r#"{name:?}:{{"N":"{number}"}}"#),
             Value::Text(text) => write!(out, r#"{name:?}:{{"S":{text:?}}}"#),
             Value::Boolean(value) => write!(out, r#"{name:?}:{{"BOOL":{value}}}"#),
+            Value::Null => write!(out, r#"{name:?}:{{"NULL":true}}"#),
         };
     }
     out.push('}');

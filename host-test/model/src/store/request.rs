@@ -263,6 +263,7 @@ fn value(json: &Json) -> Result<Value, String> {
         }
         ("S", Json::String(text)) => Ok(Value::Text(text.clone())),
         ("BOOL", Json::Bool(value)) => Ok(Value::Boolean(*value)),
+        ("NULL", Json::Bool(true)) => Ok(Value::Null),
         _ => Err(format!("a value of type {tag}")),
     }
 }
