@@ -62,3 +62,11 @@ fn it_exports_the_contract_and_no_more() {
     let expected = ["acquire", "cascade", "preview", "settle", "types", "window", "wire"];
     assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@0.1.0")));
 }
+
+#[test]
+fn it_is_no_larger_than_it_was() {
+    // What it is today, to the next KiB: it may only shrink.
+    const MOST_BYTES: u64 = 198 * 1024;
+    let bytes = fs::metadata(FILE).expect("the build makes it").len();
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes, {MOST_BYTES} at most");
+}
