@@ -69,7 +69,6 @@ pub struct Acquire {
 }
 
 /// What is under way.
-#[expect(clippy::large_enum_variant, reason = "there is one for each request, and it does not move")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum State {
     #[default]
