@@ -1,15 +1,19 @@
 //! The limiter: an engine, a client and a clock, and the loop between them.
+//!
+//! Each answer is told to `tracing` by a span `onewindow.acquire` at the level debug, with the outcome,
+//! round trips, requests, resends, the reset instant and the wait; no entity is named.
 
 mod chains;
 mod configurations;
 mod drive;
 mod follow_ups;
+mod telemetry;
 
 use std::{sync::Arc, time::Duration};
 
 use onewindow::{
-    AcquireRequest, Amount, Call, CascadeDecision, Decision, Hint, Lease, Limit, Outcome, PreviewOutcome,
-    Settlement, Subject, config,
+    AcquireRequest, Amount, Call, CascadeDecision, Decision, Hint, Lease, Limit, LimitStatus, Outcome,
+    PreviewOutcome, Settlement, Subject, config,
 };
 use onewindow_surface::Hints;
 use tokio::time::Instant;
@@ -24,6 +28,7 @@ use configurations::Configurations;
 use drive::{Undecided, drive};
 pub use follow_ups::FollowUpStats;
 use follow_ups::FollowUps;
+use telemetry::{Told, told};
 
 /// What to do with a request that the table did not answer in time.
 ///
@@ -130,6 +135,20 @@ impl Answer {
     }
 }
 
+impl Told for Answer {
+    fn outcome(&self) -> &Outcome {
+        &self.decision.outcome
+    }
+
+    fn limits(&self) -> &[LimitStatus] {
+        &self.decision.limits
+    }
+
+    fn cost(&self) -> &Cost {
+        &self.cost
+    }
+}
+
 /// The answer to a request for tokens of an entity and of those above it.
 #[derive(Clone, Debug)]
 #[must_use = "it says whether the tokens were taken"]
@@ -143,6 +162,21 @@ pub struct CascadeAnswer {
     pub follow_ups: usize,
     /// What it took to come to the answer; the follow-ups are not in it.
     pub cost: Cost,
+}
+
+impl Told for CascadeAnswer {
+    fn outcome(&self) -> &Outcome {
+        &self.decision.outcome
+    }
+
+    /// Those of the level that decided.
+    fn limits(&self) -> &[LimitStatus] {
+        self.decision.levels.get(self.decision.decided_by).map_or(&[], |level| &level.limits)
+    }
+
+    fn cost(&self) -> &Cost {
+        &self.cost
+    }
 }
 
 /// The answer to a settlement.
@@ -189,7 +223,11 @@ impl Limiter {
     ///
     /// Where the request carries no hint, the one remembered for its subject is used; where its
     /// seed is 0, a random one is drawn.
-    pub async fn acquire(&self, mut request: AcquireRequest) -> Answer {
+    pub async fn acquire(&self, request: AcquireRequest) -> Answer {
+        told(self.decide(request)).await
+    }
+
+    async fn decide(&self, mut request: AcquireRequest) -> Answer {
         let Inner { engine, client, options, hints, configurations, .. } = &*self.inner;
         let key = request.subject.hint_key();
         let now_ms = options.clock.now_ms();
@@ -236,6 +274,10 @@ impl Limiter {
     /// table for each level ([`LimiterOptions::keep_configuration_for`]). A lease is given for each
     /// level, to be settled by itself.
     pub async fn acquire_cascading(&self, request: AcquireRequest) -> CascadeAnswer {
+        told(self.decide_cascading(request)).await
+    }
+
+    async fn decide_cascading(&self, request: AcquireRequest) -> CascadeAnswer {
         let Inner { options, hints, chains, .. } = &*self.inner;
         let key = request.subject.hint_key();
         let mut cost = Cost::default();

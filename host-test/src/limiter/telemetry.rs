@@ -1,0 +1,61 @@
+//! What an answer took and came to, for whoever listens: a `tracing` span for each, which a
+//! subscriber such as `tracing-opentelemetry` exports as it is.
+//!
+//! No entity and no resource is named: an entity's id is often an API key.
+
+use std::future::Future;
+
+use onewindow::{LimitStatus, Outcome};
+use tracing::{Instrument as _, Span, field::Empty};
+
+use crate::dynamo::Cost;
+
+/// What a span tells at its end. Its duration is the latency of the answer.
+pub(super) trait Told {
+    fn outcome(&self) -> &Outcome;
+    fn limits(&self) -> &[LimitStatus];
+    fn cost(&self) -> &Cost;
+}
+
+/// Answers within a span of its own.
+pub(super) async fn told<T: Told>(answer: impl Future<Output = T>) -> T {
+    let span = tracing::debug_span!(
+        "onewindow.acquire",
+        outcome = Empty,
+        round_trips = Empty,
+        requests = Empty,
+        resends = Empty,
+        resets_at_ms = Empty,
+        retry_after_ms = Empty,
+    );
+    let answer = answer.instrument(span.clone()).await;
+    record(&span, &answer);
+    answer
+}
+
+fn record(span: &Span, answer: &impl Told) {
+    let outcome = answer.outcome();
+    span.record("outcome", name(outcome));
+    let Cost { round_trips, requests, resends, .. } = answer.cost();
+    span.record("round_trips", round_trips).record("requests", requests).record("resends", resends);
+    if let Some(instant) = answer.limits().iter().filter_map(|limit| limit.resets_at_ms).max() {
+        span.record("resets_at_ms", instant);
+    }
+    if let Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } = outcome {
+        span.record("retry_after_ms", retry_after_ms);
+    }
+}
+
+/// The outcome as a label with few values.
+const fn name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Admitted(_) => "admitted",
+        Outcome::Rejected { .. } => "rejected",
+        Outcome::Contended { .. } => "contended",
+        Outcome::NeverFits { .. } => "never-fits",
+        Outcome::Disabled => "disabled",
+        Outcome::Failed(_) => "failed",
+        Outcome::Unavailable(_) => "unavailable",
+        Outcome::Misconfigured(_) => "misconfigured",
+    }
+}
