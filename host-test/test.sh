@@ -29,4 +29,5 @@ step cargo test --quiet --release --package onewindow-soak --test soak
 step component/fuzz/run.sh 20
 step host-test/fleet.sh --windows 40 --acquires 3000 --rate 300 --patience 600
 step host-test/fleet.sh differ --cases 1000
+step edge-examples/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
 step edge-examples/browser.sh test
