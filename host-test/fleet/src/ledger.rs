@@ -54,7 +54,7 @@ impl Kind {
 
     /// Whether it keeps the rules of windows.
     const fn follows_rules(self) -> bool {
-        matches!(self, Self::Ours | Self::Async | Self::Sync)
+        self.is_peer() || matches!(self, Self::Ours)
     }
 }
 

@@ -1,17 +1,22 @@
 //! Worlds in which entities debit others besides: children `a` and `b` under `p`, which may be under
 //! `g`; `q` is another parent that `a` may come under.
 
-use super::base;
+use super::{EVERYTHING, LONG_MS, base, of_shards};
 use crate::{entity::Entity, event::Budget, setting::Setting};
 
 /// An unsharded entity in the midst of a window.
 fn entity(name: &'static str) -> Entity {
-    Entity { name, shard_count: 1, present: vec![0], began_ms: Some(500), ..Entity::default() }
+    Entity { name, began_ms: Some(500), ..of_shards(1) }
 }
 
 /// A child under the entity at that place.
 fn under(parent: u8, name: &'static str) -> Entity {
     Entity { parent: Some(parent), ..entity(name) }
+}
+
+/// A child, and a parent that has less.
+fn child_and_parent() -> Vec<Entity> {
+    vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }]
 }
 
 /// Worlds small enough for every order of events.
@@ -26,11 +31,7 @@ pub(super) fn small() -> Vec<Setting> {
             ..base("cascade")
         },
         // Both windows end.
-        Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
-            instants_ms: vec![0, 500],
-            ..base("cascade-boundary")
-        },
+        Setting { entities: child_and_parent(), instants_ms: vec![0, 500], ..base("cascade-boundary") },
         // The parent's window ends in the midst of the child's.
         Setting {
             entities: vec![
@@ -55,7 +56,7 @@ pub(super) fn small() -> Vec<Setting> {
         },
         // A reply is lost, a client dies, between the writes to child and parent and after them.
         Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            entities: child_and_parent(),
             asks: vec![0, 0, 1],
             instants_ms: vec![0, 500],
             budget: Budget { replies: 1, deaths: 1, ..Budget::default() },
@@ -63,7 +64,7 @@ pub(super) fn small() -> Vec<Setting> {
         },
         // What goes back because of it lands late, or is lost as well.
         Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            entities: child_and_parent(),
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
             requests: 2,
@@ -72,7 +73,7 @@ pub(super) fn small() -> Vec<Setting> {
         },
         // A call that was taken for lost lands later.
         Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            entities: child_and_parent(),
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
             requests: 2,
@@ -89,7 +90,7 @@ pub(super) fn small() -> Vec<Setting> {
         },
         // The clocks are off.
         Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            entities: child_and_parent(),
             instants_ms: vec![0, 500, 900],
             skews_ms: vec![0, -400],
             requests: 2,
@@ -97,7 +98,7 @@ pub(super) fn small() -> Vec<Setting> {
         },
         // Nobody knows of the parent before an item names it.
         Setting {
-            entities: vec![under(1, "a"), Entity { capacity: 1, ..entity("p") }],
+            entities: child_and_parent(),
             knows_parents: false,
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
@@ -131,18 +132,7 @@ pub(super) fn small() -> Vec<Setting> {
 
 /// Larger ones.
 pub(super) fn large() -> Vec<Setting> {
-    let everything = Budget {
-        replies: 2,
-        copies: 1,
-        deaths: 1,
-        follow_ups: 2,
-        duplicates: 1,
-        stale: 1,
-        expiries: 1,
-        restamps: 2,
-        ..Budget::default()
-    };
-    let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
+    let everything = Budget { settlements: 0, restamps: 2, ..EVERYTHING };
     vec![
         // A fleet under one parent, whose own shards open at other times than the children's.
         Setting {
@@ -152,7 +142,7 @@ pub(super) fn large() -> Vec<Setting> {
                 Entity { shard_count: 2, present: vec![0], capacity: 4, began_ms: Some(800), ..entity("p") },
             ],
             asks: vec![0, 1, 0, 2],
-            instants_ms: instants_ms.clone(),
+            instants_ms: LONG_MS.to_vec(),
             skews_ms: vec![0, 250, -250, 0],
             requests: 4,
             budget: Budget { restamps: 0, ..everything },
@@ -168,7 +158,7 @@ pub(super) fn large() -> Vec<Setting> {
             ],
             asks: vec![0, 0, 2],
             knows_parents: false,
-            instants_ms: instants_ms.clone(),
+            instants_ms: LONG_MS.to_vec(),
             requests: 5,
             budget: everything,
             ..base("storm-cascade-three")
@@ -180,7 +170,7 @@ pub(super) fn large() -> Vec<Setting> {
                 Entity { capacity: 8, wcu_milli: 3000, ..entity("p") },
             ],
             asks: vec![0, 0, 1],
-            instants_ms,
+            instants_ms: LONG_MS.to_vec(),
             requests: 6,
             budget: Budget { restamps: 0, expiries: 0, ..everything },
             ..base("storm-cascade-doubling")

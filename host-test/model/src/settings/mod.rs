@@ -4,6 +4,28 @@ mod cascades;
 
 use crate::{ablation::Ablation, entity::Entity, event::Budget, setting::Setting};
 
+/// An entity all of whose shards are there.
+fn of_shards(count: u32) -> Entity {
+    Entity { shard_count: count, present: (0..count).collect(), ..Entity::default() }
+}
+
+/// Everything that may go wrong with writers of ours.
+const EVERYTHING: Budget = Budget {
+    replies: 2,
+    copies: 1,
+    deaths: 1,
+    follow_ups: 2,
+    duplicates: 1,
+    old: 0,
+    stale: 1,
+    expiries: 1,
+    settlements: 2,
+    restamps: 0,
+};
+
+/// The instants of a world of several windows, ms.
+const LONG_MS: [i64; 8] = [0, 300, 700, 1000, 1300, 1700, 2000, 2500];
+
 /// A quiet world of two shards, on which the others vary.
 fn base(name: &'static str) -> Setting {
     Setting {
@@ -82,14 +104,7 @@ pub fn small() -> Vec<Setting> {
             ..base("old-items")
         },
         Setting {
-            entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
-                capacity: 4,
-                wcu_milli: 1000,
-                began_ms: Some(500),
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, wcu_milli: 1000, began_ms: Some(500), ..of_shards(1) }],
             amount: 2,
             instants_ms: vec![0, 500],
             skews_ms: vec![0, 0],
@@ -98,14 +113,7 @@ pub fn small() -> Vec<Setting> {
         },
         // The grant that is split is given in this window.
         Setting {
-            entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
-                capacity: 4,
-                wcu_milli: 1000,
-                refilled_ms: Some(0),
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, wcu_milli: 1000, refilled_ms: Some(0), ..of_shards(1) }],
             amount: 2,
             instants_ms: vec![0],
             skews_ms: vec![0, 0],
@@ -115,25 +123,18 @@ pub fn small() -> Vec<Setting> {
         // Twice in one window, and the next one after it.
         Setting {
             entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
                 capacity: 4,
                 wcu_milli: 0,
                 refilled_ms: Some(0),
                 began_ms: Some(0),
-                ..Entity::default()
+                ..of_shards(1)
             }],
             instants_ms: vec![0, 1000],
             requests: 2,
             ..base("doubling-twice")
         },
         Setting {
-            entities: vec![Entity {
-                shard_count: 4,
-                present: vec![0, 1, 2, 3],
-                capacity: 4,
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, ..of_shards(4) }],
             amount: 2,
             skews_ms: vec![0, 0],
             ..base("four-shards")
@@ -170,14 +171,7 @@ pub fn small() -> Vec<Setting> {
         },
         // A clock that is behind doubles the count while one that is not opens the next window.
         Setting {
-            entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
-                refilled_ms: Some(400),
-                wcu_milli: 0,
-                capacity: 4,
-                ..Entity::default()
-            }],
+            entities: vec![Entity { refilled_ms: Some(400), wcu_milli: 0, capacity: 4, ..of_shards(1) }],
             amount: 2,
             instants_ms: vec![0, 400],
             skews_ms: vec![0, -400],
@@ -185,12 +179,7 @@ pub fn small() -> Vec<Setting> {
             ..base("late-doubling")
         },
         Setting {
-            entities: vec![Entity {
-                shard_count: 4,
-                present: vec![0, 1, 2, 3],
-                capacity: 4,
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, ..of_shards(4) }],
             amount: 1,
             instants_ms: vec![0],
             ..base("four-shards-three")
@@ -217,14 +206,7 @@ pub fn small() -> Vec<Setting> {
             ..base("settle")
         },
         Setting {
-            entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
-                capacity: 4,
-                wcu_milli: 1000,
-                began_ms: Some(500),
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, wcu_milli: 1000, began_ms: Some(500), ..of_shards(1) }],
             amount: 2,
             instants_ms: vec![0, 600],
             skews_ms: vec![0, 0],
@@ -234,12 +216,7 @@ pub fn small() -> Vec<Setting> {
         },
         // Four shards, three clients, two windows.
         Setting {
-            entities: vec![Entity {
-                shard_count: 4,
-                present: vec![0, 1, 2, 3],
-                capacity: 4,
-                ..Entity::default()
-            }],
+            entities: vec![Entity { capacity: 4, ..of_shards(4) }],
             instants_ms: vec![0, 1000],
             ..base("four-boundary")
         },
@@ -250,26 +227,13 @@ pub fn small() -> Vec<Setting> {
 /// Larger worlds, with everything going wrong at once.
 #[must_use]
 pub fn large() -> Vec<Setting> {
-    let everything = Budget {
-        replies: 2,
-        copies: 1,
-        deaths: 1,
-        follow_ups: 2,
-        duplicates: 1,
-        old: 0,
-        stale: 1,
-        expiries: 1,
-        settlements: 2,
-        restamps: 0,
-    };
-    let instants_ms = vec![0, 300, 700, 1000, 1300, 1700, 2000, 2500];
     let skews_ms = vec![0, 250, -250];
     let alone = vec![
         Setting {
-            instants_ms: instants_ms.clone(),
+            instants_ms: LONG_MS.to_vec(),
             skews_ms: skews_ms.clone(),
             requests: 4,
-            budget: everything,
+            budget: EVERYTHING,
             ..base("storm-2")
         },
         Setting {
@@ -281,37 +245,28 @@ pub fn large() -> Vec<Setting> {
                 ..Entity::default()
             }],
             amount: 2,
-            instants_ms: instants_ms.clone(),
+            instants_ms: LONG_MS.to_vec(),
             skews_ms: skews_ms.clone(),
             requests: 5,
-            budget: everything,
+            budget: EVERYTHING,
             ..base("storm-4")
         },
         Setting {
-            entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
-                capacity: 8,
-                wcu_milli: 2000,
-                began_ms: Some(500),
-                ..Entity::default()
-            }],
-            instants_ms: instants_ms.clone(),
+            entities: vec![Entity { capacity: 8, wcu_milli: 2000, began_ms: Some(500), ..of_shards(1) }],
+            instants_ms: LONG_MS.to_vec(),
             skews_ms: skews_ms.clone(),
             requests: 6,
-            budget: everything,
+            budget: EVERYTHING,
             ..base("storm-doubling")
         },
         // Nothing goes wrong, but the count doubles with almost every write.
         Setting {
             entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
                 capacity: 4,
                 wcu_milli: 1000,
                 began_ms: Some(0),
                 refilled_ms: Some(0),
-                ..Entity::default()
+                ..of_shards(1)
             }],
             instants_ms: vec![0, 1, 2, 3, 1000, 1001],
             requests: 6,
@@ -342,28 +297,26 @@ pub fn large() -> Vec<Setting> {
         },
         Setting {
             entities: vec![Entity { capacity: 4, ..Entity::default() }],
-            instants_ms: instants_ms.clone(),
+            instants_ms: LONG_MS.to_vec(),
             skews_ms: skews_ms.clone(),
             requests: 5,
             old_skews_ms: vec![-250, 0, 250],
-            budget: Budget { old: 4, ..everything },
+            budget: Budget { old: 4, ..EVERYTHING },
             ..base("storm-old")
         },
         Setting {
             entities: vec![Entity {
-                shard_count: 1,
-                present: vec![0],
                 capacity: 4,
                 old_items: true,
                 wcu_milli: 2000,
                 began_ms: Some(500),
-                ..Entity::default()
+                ..of_shards(1)
             }],
-            instants_ms,
+            instants_ms: LONG_MS.to_vec(),
             skews_ms,
             requests: 5,
             old_skews_ms: vec![-250, 250],
-            budget: Budget { old: 3, ..everything },
+            budget: Budget { old: 3, ..EVERYTHING },
             ..base("storm-old-items")
         },
     ];
