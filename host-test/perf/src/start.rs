@@ -1,0 +1,5 @@
+//! TODO
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    Ok(())
+}
