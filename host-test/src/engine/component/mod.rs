@@ -28,6 +28,9 @@ pub mod bindings {
 /// The component that was built with this crate.
 pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_COMPONENT"));
 
+/// Core instances one component is made of: its module, and the canonical ABI's little helpers.
+const CORE_INSTANCES: u32 = 4;
+
 /// How a [`Component`] is run.
 #[derive(Clone, Debug)]
 pub struct ComponentOptions {
@@ -45,6 +48,39 @@ pub struct ComponentOptions {
 impl Default for ComponentOptions {
     fn default() -> Self {
         Self { instances: 512, memory_limit_bytes: 16 << 20, step_fuel: 500_000_000, cache: true }
+    }
+}
+
+impl ComponentOptions {
+    /// The settings of wasmtime's that these come to: for compiling ahead of time, and for measuring it.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(self.instances)
+            .total_core_instances(self.instances.saturating_mul(CORE_INSTANCES))
+            .max_core_instances_per_component(CORE_INSTANCES)
+            .total_memories(self.instances)
+            .max_memories_per_component(1)
+            .max_memory_size(self.memory_limit_bytes)
+            .total_tables(self.instances.saturating_mul(CORE_INSTANCES))
+            .max_tables_per_component(CORE_INSTANCES);
+        let mut config = Config::new();
+        config
+            .wasm_component_model(true)
+            .consume_fuel(true)
+            // A small reservation for each instance: many of them, and no host short of addresses.
+            .memory_reservation(u64::try_from(self.memory_limit_bytes).unwrap_or(u64::MAX))
+            .memory_guard_size(64 << 10)
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        if self.cache {
+            match Cache::new(CacheConfig::new()) {
+                Ok(cache) => {
+                    config.cache(Some(cache));
+                }
+                Err(error) => tracing::debug!(%error, "no cache for compiled code"),
+            }
+        }
+        config
     }
 }
 
@@ -85,7 +121,7 @@ impl Component {
     }
 
     fn load(binary: &[u8], options: ComponentOptions) -> wasmtime::Result<Self> {
-        let engine = Engine::new(&config(&options))?;
+        let engine = Engine::new(&options.config())?;
         let component = component::Component::from_binary(&engine, binary)?;
         // An empty linker: what imports anything does not get past here.
         let pre = QuotaPre::new(Linker::new(&engine).instantiate_pre(&component)?)?;
@@ -166,36 +202,4 @@ impl fmt::Debug for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Component").field("options", &self.inner.options).finish_non_exhaustive()
     }
-}
-
-/// Core instances one component is made of: its module, and the canonical ABI's little helpers.
-const CORE_INSTANCES: u32 = 4;
-
-fn config(options: &ComponentOptions) -> Config {
-    let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(options.instances)
-        .total_core_instances(options.instances.saturating_mul(CORE_INSTANCES))
-        .max_core_instances_per_component(CORE_INSTANCES)
-        .total_memories(options.instances)
-        .max_memories_per_component(1)
-        .max_memory_size(options.memory_limit_bytes)
-        .total_tables(options.instances.saturating_mul(CORE_INSTANCES))
-        .max_tables_per_component(CORE_INSTANCES);
-    let mut config = Config::new();
-    config
-        .wasm_component_model(true)
-        .consume_fuel(true)
-        // A small reservation for each instance: many of them, and no host short of addresses.
-        .memory_reservation(u64::try_from(options.memory_limit_bytes).unwrap_or(u64::MAX))
-        .memory_guard_size(64 << 10)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    if options.cache {
-        match Cache::new(CacheConfig::new()) {
-            Ok(cache) => {
-                config.cache(Some(cache));
-            }
-            Err(error) => tracing::debug!(%error, "no cache for compiled code"),
-        }
-    }
-    config
 }
