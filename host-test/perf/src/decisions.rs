@@ -1,7 +1,93 @@
-//! TODO
+//! A decision, without the network: what criterion measured (`cargo bench -p onewindow-host`), and what
+//! is allocated and executed on the way.
 
-use crate::Arguments;
+#[path = "../../benches/cases/mod.rs"]
+pub(crate) mod cases;
 
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<()> {
+use std::{fs, path::Path, time::Duration};
+
+use anyhow::Context;
+use onewindow_host::{
+    Engine,
+    engine::{Component, ComponentOptions},
+};
+use serde::Deserialize;
+
+use cases::Kept;
+
+use crate::{
+    Arguments, allocations,
+    table::{Table, digits, time},
+};
+
+/// What a steady-state decision may take, native and in wasmtime.
+const AIMS: [Duration; 2] = [Duration::from_micros(2), Duration::from_micros(6)];
+
+#[derive(Deserialize)]
+struct Estimates {
+    median: Estimate,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    /// Nanoseconds.
+    point_estimate: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    println!("## A decision\n");
+    let mut table = Table::new([
+        "decision",
+        "native",
+        "in wasmtime",
+        "× native",
+        "with an instance of its own",
+        "allocations",
+        "bytes allocated",
+        "wasm instructions",
+    ]);
+    let (store, quota) = plainly(Component::embedded(ComponentOptions::default())?.instantiate())?;
+    let mut instance = Kept::new(store, quota);
+    let mut steady = None;
+    for case in cases::all() {
+        let median = |by| median(&arguments.criterion, case.name, by);
+        let [native, kept, owned] = [median("native")?, median("kept")?, median("component")?];
+        let asked = case.asked();
+        let ((), allocated) = allocations::of(|| case.decide(asked, &Engine::native()));
+        plainly(instance.decide(case.asked(), &case))?;
+        // It was given all there is.
+        let burned = u64::MAX - plainly(instance.store().get_fuel())?;
+        table.row([
+            case.name.to_owned(),
+            time(native),
+            time(kept),
+            digits(kept.as_secs_f64() / native.as_secs_f64()),
+            time(owned),
+            allocated.times.to_string(),
+            allocated.bytes.to_string(),
+            burned.to_string(),
+        ]);
+        steady.get_or_insert([native, kept]);
+    }
+    let aim = |place: usize| format!("at most {}", time(AIMS[place]));
+    table.row(["*aim, steady state*", &aim(0), &aim(1), "", "", "", "", ""]);
+    table.print();
+    let verdict = |(measured, aim)| if measured <= aim { "met" } else { "missed" };
+    let [native, kept] = steady.context("there is no case")?;
+    println!("The aims: native {}, in wasmtime {}.\n", verdict((native, AIMS[0])), verdict((kept, AIMS[1])));
     Ok(())
+}
+
+/// wasmtime's errors are of their own kind.
+pub(crate) fn plainly<T>(result: wasmtime::Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| anyhow::anyhow!("wasmtime: {error:#}"))
+}
+
+/// What criterion found last.
+fn median(criterion: &Path, case: &str, by: &str) -> anyhow::Result<Duration> {
+    let path = criterion.join(case).join(by).join("new/estimates.json");
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("{}: run `cargo bench -p onewindow-host` first", path.display()))?;
+    let Estimates { median } = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    Ok(Duration::from_secs_f64(median.point_estimate * 1e-9))
 }
