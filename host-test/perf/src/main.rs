@@ -1,17 +1,26 @@
 //! What onewindow costs, side by side in one run: `host-test/perf.sh` runs all of it and prints the
 //! tables that `host-test/perf/README.md` shows.
 
+mod allocations;
+mod bed;
 mod capacity;
+mod client;
 mod decisions;
 mod ends;
 mod growth;
 mod load;
+mod meter;
+mod scene;
 mod start;
+mod table;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static MEMORY: allocations::Counted = allocations::Counted;
 
 /// Where the figures come from, and which.
 #[derive(Parser)]
@@ -28,6 +37,12 @@ struct Arguments {
     /// The folder for the plots.
     #[arg(long, global = true, default_value = "host-test/perf/plots")]
     plots: PathBuf,
+    /// How long each phase of a load lasts, s.
+    #[arg(long, global = true, default_value_t = 3.0)]
+    seconds: f64,
+    /// How often everything end to end is repeated, in turns; what is told is the median.
+    #[arg(long, global = true, default_value_t = 5)]
+    rounds: usize,
 }
 
 #[derive(Clone, Copy, Subcommand)]
@@ -44,6 +59,12 @@ enum What {
     Growth,
     /// Requests and capacity units, and what a month costs.
     Capacity,
+    /// The embedded engine in a process of its own.
+    #[command(hide = true)]
+    Engine,
+    /// A client of ours in a process of its own.
+    #[command(hide = true)]
+    Client,
 }
 
 impl What {
@@ -73,5 +94,7 @@ async fn run(what: What, arguments: &Arguments) -> Result<()> {
         What::Ends => ends::run(arguments).await,
         What::Growth => growth::run(arguments).await,
         What::Capacity => capacity::run(arguments).await,
+        What::Engine => bed::engine().await,
+        What::Client => client::run().await,
     }
 }

@@ -1,0 +1,112 @@
+//! Requests and capacity units, as the table counts them: by operation, by the month, and in the second
+//! in which ten thousand windows end.
+
+pub(crate) mod operations;
+mod peer;
+mod storm;
+mod workloads;
+
+use std::{collections::HashMap, path::Path};
+
+use onewindow_host::Engine;
+use serde_json::json;
+
+use crate::{
+    Arguments,
+    meter::Units,
+    scene::{NOW_MS, Scene},
+    table::{Table, digits},
+};
+use operations::Operation;
+use peer::Peer;
+
+/// Dollars for a million write and read request units: on-demand, standard table class, us-east-1, since
+/// November 2024 (<https://aws.amazon.com/dynamodb/pricing/on-demand/>).
+const USD_PER_MILLION_WRITTEN: f64 = 0.625;
+const USD_PER_MILLION_READ: f64 = 0.125;
+
+/// Entities that each operation is done to.
+const ENTITIES: u32 = 10;
+
+/// What each operation takes on average: ours, and the peer's, if it does it at all.
+type Costs = HashMap<(Operation, u32), [Option<Units>; 2]>;
+
+pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    println!("## By operation\n");
+    let costs = by_operation(&arguments.python).await?;
+    println!("## By the month\n");
+    workloads::print(&costs)?;
+    println!("## Ten thousand windows that end in the same second\n");
+    storm::run().await
+}
+
+/// Dollars for a million of what took these units.
+fn usd_per_million(units: Units) -> f64 {
+    units.written * USD_PER_MILLION_WRITTEN + units.read * USD_PER_MILLION_READ
+}
+
+async fn by_operation(python: &Path) -> anyhow::Result<Costs> {
+    let mut scene = Scene::new(Engine::component()?).await?;
+    let (mut peer, namespace) = Peer::start(python, &scene.meter.endpoint).await?;
+    scene.namespace = namespace;
+    // It reads the configuration once, and whatever else it needs to know.
+    let warm =
+        json!({ "do": "acquire", "entity": "warm", "tokens": 1, "shard": 0, "count": 1, "now_ms": NOW_MS });
+    for _ in 0..2 {
+        peer.ask(&warm).await?;
+    }
+    let host = scene.host(true)?;
+    let mut costs = Costs::new();
+    let mut table = Table::new([
+        "operation",
+        "requests",
+        "WRU",
+        "of them indexes",
+        "RRU",
+        "$ a million",
+        "peer: requests",
+        "WRU",
+        "RRU",
+        "$ a million",
+    ]);
+    for (number, (operation, shard_count)) in operations::ALL.into_iter().enumerate() {
+        let mut sums = [Some(Units::default()); 2];
+        for entity in 0..ENTITIES {
+            let [ours, theirs] = ["ours", "theirs"].map(|by| format!("{by}-{number}-{entity}"));
+            if operation == Operation::Cascade {
+                for child in [&ours, &theirs] {
+                    let family =
+                        json!({ "do": "family", "parent": format!("{child}-parent"), "child": child });
+                    peer.ask(&family).await?;
+                }
+            }
+            let taken = [
+                Some(operation.ours(&scene, &host, &ours, shard_count).await?.units),
+                operation.theirs(&scene, &mut peer, &theirs, shard_count).await?,
+            ];
+            for (sum, taken) in sums.iter_mut().zip(taken) {
+                *sum = sum.zip(taken).map(|(sum, taken)| sum + taken);
+            }
+        }
+        let each = sums.map(|sum| sum.map(|sum| sum.each(f64::from(ENTITIES))));
+        let [ours, theirs] = each;
+        let cell = |units: Option<Units>, of: fn(Units) -> f64| {
+            units.map_or("–".to_owned(), |units| digits(of(units)))
+        };
+        let mut row = vec![operation.name(shard_count)];
+        row.extend(
+            [|units: Units| units.requests, |units| units.written, |units| units.indexed]
+                .map(|of| cell(ours, of)),
+        );
+        row.extend([|units: Units| units.read, usd_per_million].map(|of| cell(ours, of)));
+        row.extend(
+            [|units: Units| units.requests, |units| units.written, |units| units.read]
+                .map(|of| cell(theirs, of)),
+        );
+        row.push(cell(theirs, usd_per_million));
+        table.row(row);
+        costs.insert((operation, shard_count), each);
+    }
+    table.print();
+    Ok(costs)
+}

@@ -1,0 +1,229 @@
+//! A meter between a client and the table: it asks for the consumed capacity with every request and adds
+//! up what the table says. The same for every implementation, none of which knows of it.
+
+use std::{
+    ops::{Add, Sub},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Context;
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Response, StatusCode},
+};
+use serde_json::{Value as Json, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// What passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Units {
+    /// HTTP requests.
+    pub(crate) requests: f64,
+    /// Write request units, those of the indexes among them.
+    pub(crate) written: f64,
+    /// Of those, what the indexes took.
+    pub(crate) indexed: f64,
+    /// Read request units.
+    pub(crate) read: f64,
+    /// Requests that a failed condition refused, and transactions that one cancelled.
+    pub(crate) refused: f64,
+}
+
+impl Units {
+    pub(crate) fn each(self, of: f64) -> Self {
+        let Self { requests, written, indexed, read, refused } = self;
+        Self {
+            requests: requests / of,
+            written: written / of,
+            indexed: indexed / of,
+            read: read / of,
+            refused: refused / of,
+        }
+    }
+}
+
+impl Add for Units {
+    type Output = Self;
+    fn add(self, more: Self) -> Self {
+        Self {
+            requests: self.requests + more.requests,
+            written: self.written + more.written,
+            indexed: self.indexed + more.indexed,
+            read: self.read + more.read,
+            refused: self.refused + more.refused,
+        }
+    }
+}
+
+impl Sub for Units {
+    type Output = Self;
+    fn sub(self, less: Self) -> Self {
+        Self {
+            requests: self.requests - less.requests,
+            written: self.written - less.written,
+            indexed: self.indexed - less.indexed,
+            read: self.read - less.read,
+            refused: self.refused - less.refused,
+        }
+    }
+}
+
+/// A meter on a free port of 127.0.0.1, as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    pub(crate) endpoint: String,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    table: String,
+    http: reqwest::Client,
+    passed: Mutex<Units>,
+}
+
+impl Meter {
+    /// A meter in front of the table at this URL.
+    pub(crate) async fn before(table: String) -> anyhow::Result<Self> {
+        let http =
+            reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().context("no HTTP client")?;
+        let shared = Arc::new(Shared { table, http, passed: Mutex::default() });
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let endpoint = format!("http://{}", listener.local_addr()?);
+        let app = axum::Router::new().fallback(handle).with_state(Arc::clone(&shared));
+        let server = tokio::spawn(async move {
+            // Ends when it is aborted.
+            let _ = axum::serve(listener, app).await;
+        });
+        Ok(Self { endpoint, shared, server })
+    }
+
+    /// What has passed so far.
+    pub(crate) fn passed(&self) -> Units {
+        *self.shared.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn handle(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+    let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned();
+    let mut asked: Json = serde_json::from_slice(&body).unwrap_or_default();
+    let body = metered(&operation, &mut asked).then(|| asked.to_string().into()).unwrap_or(body);
+    let Ok((status, answer_headers, answer)) = shared.forward(&headers, body).await else {
+        return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
+    };
+    let told = serde_json::from_slice(&answer).unwrap_or_default();
+    {
+        let mut passed = shared.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        *passed = *passed + units(&operation, &asked, &told);
+    }
+    let mut response = Response::builder().status(status);
+    for (name, value) in &answer_headers {
+        if !matches!(name.as_str(), "connection" | "transfer-encoding" | "content-length") {
+            response = response.header(name, value);
+        }
+    }
+    response.body(Body::from(answer)).unwrap_or_default()
+}
+
+impl Shared {
+    async fn forward(
+        &self,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), reqwest::Error> {
+        let mut request = self.http.post(&self.table).body(body);
+        for (name, value) in headers {
+            if !matches!(name.as_str(), "host" | "connection" | "content-length" | "accept-encoding") {
+                request = request.header(name, value);
+            }
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Ok((status, headers, response.bytes().await?))
+    }
+}
+
+const SINGLE_WRITES: [&str; 3] = ["UpdateItem", "PutItem", "DeleteItem"];
+const WRITES: [&str; 5] = ["UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"];
+const READS: [&str; 5] = ["GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"];
+
+/// Asks for the consumed capacity, where there is any; and, of a single write, for the item that a
+/// failed condition was judged by, which costs nothing and tells its size.
+fn metered(operation: &str, asked: &mut Json) -> bool {
+    if !asked.is_object() || !(WRITES.contains(&operation) || READS.contains(&operation)) {
+        return false;
+    }
+    asked["ReturnConsumedCapacity"] = json!("INDEXES");
+    if SINGLE_WRITES.contains(&operation) && asked.get("ConditionExpression").is_some() {
+        asked["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
+    }
+    true
+}
+
+/// What one request consumed. A refused write is billed for the item as it is, and its error does not
+/// say so: the item is measured instead.
+fn units(operation: &str, asked: &Json, told: &Json) -> Units {
+    let mut units = Units { requests: 1.0, ..Units::default() };
+    let error = told["__type"].as_str().unwrap_or_default();
+    if error.ends_with("ConditionalCheckFailedException") {
+        units.refused = 1.0;
+        units.written = write_units(&told["Item"]);
+        return units;
+    }
+    if error.ends_with("TransactionCanceledException") {
+        let reasons = told["CancellationReasons"].as_array().map_or(&[][..], Vec::as_slice);
+        let writes = asked["TransactItems"].as_array().map_or(0, Vec::len);
+        let unit = |index: usize| reasons.get(index).map_or(1.0, |reason| write_units(&reason["Item"]));
+        units.refused = 1.0;
+        // Twice, as for one that lands: prepared, and taken back.
+        units.written = (0..writes).map(unit).sum::<f64>() * 2.0;
+        return units;
+    }
+    let consumed = match &told["ConsumedCapacity"] {
+        Json::Array(tables) => tables.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    for consumed in consumed {
+        let all = consumed["CapacityUnits"].as_f64().unwrap_or(0.0);
+        if READS.contains(&operation) {
+            units.read += all;
+        } else {
+            units.written += all;
+            let indexes = consumed["GlobalSecondaryIndexes"].as_object();
+            let index = |index: &Json| index["CapacityUnits"].as_f64().unwrap_or(0.0);
+            units.indexed += indexes.into_iter().flatten().map(|(_, units)| index(units)).sum::<f64>();
+        }
+    }
+    units
+}
+
+/// What writing an item takes: a unit for each KiB that is begun.
+fn write_units(item: &Json) -> f64 {
+    let bytes: usize =
+        item.as_object().into_iter().flatten().map(|(name, value)| name.len() + size(value)).sum();
+    // No item is that large.
+    bytes.div_ceil(1024).max(1) as f64
+}
+
+/// The documented size of a value, bytes.
+fn size(value: &Json) -> usize {
+    let Some((tag, value)) = value.as_object().and_then(|value| value.iter().next()) else { return 0 };
+    match (tag.as_str(), value) {
+        ("S", Json::String(text)) => text.len(),
+        ("N", Json::String(digits)) => digits.trim_matches(['-', '0', '.']).len().div_ceil(2) + 1,
+        ("M", Json::Object(members)) => {
+            3 + members.iter().map(|(name, value)| 1 + name.len() + size(value)).sum::<usize>()
+        }
+        ("L", Json::Array(elements)) => 3 + elements.iter().map(|element| 1 + size(element)).sum::<usize>(),
+        _ => 1,
+    }
+}
