@@ -90,20 +90,16 @@ async fn by_operation(python: &Path) -> anyhow::Result<Costs> {
         }
         let each = sums.map(|sum| sum.map(|sum| sum.each(f64::from(ENTITIES))));
         let [ours, theirs] = each;
-        let cell = |units: Option<Units>, of: fn(Units) -> f64| {
-            units.map_or("–".to_owned(), |units| digits(of(units)))
+        let cells = |units: Option<Units>, columns: &[fn(Units) -> f64]| {
+            let cell = |of: &fn(Units) -> f64| units.map_or("–".into(), |units| digits(of(units)));
+            let dollars = units.map_or("–".into(), |units| format!("{:.3}", usd_per_million(units)));
+            columns.iter().map(cell).chain([dollars]).collect::<Vec<String>>()
         };
+        let [requests, written, indexed, read]: [fn(Units) -> f64; 4] =
+            [|units| units.requests, |units| units.written, |units| units.indexed, |units| units.read];
         let mut row = vec![operation.name(shard_count)];
-        row.extend(
-            [|units: Units| units.requests, |units| units.written, |units| units.indexed]
-                .map(|of| cell(ours, of)),
-        );
-        row.extend([|units: Units| units.read, usd_per_million].map(|of| cell(ours, of)));
-        row.extend(
-            [|units: Units| units.requests, |units| units.written, |units| units.read]
-                .map(|of| cell(theirs, of)),
-        );
-        row.push(cell(theirs, usd_per_million));
+        row.extend(cells(ours, &[requests, written, indexed, read]));
+        row.extend(cells(theirs, &[requests, written, read]));
         table.row(row);
         costs.insert((operation, shard_count), each);
     }
