@@ -163,7 +163,12 @@ impl Bed {
 
     /// Puts all shards of a bucket in place, whatever is there: with their shares, in a window that began
     /// at this instant.
-    pub(crate) async fn put_shards(&self, entity: &str, shard_count: u32, began_ms: u64) -> anyhow::Result<()> {
+    pub(crate) async fn put_shards(
+        &self,
+        entity: &str,
+        shard_count: u32,
+        began_ms: u64,
+    ) -> anyhow::Result<()> {
         for shard in 0..shard_count {
             let item = self.shard(entity, shard, shard_count, began_ms);
             let body = json!({ "TableName": self.place.table, "Item": item }).to_string();

@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use futures::future::BoxFuture;
-use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Reply, Step};
+use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Reply, Step};
 use onewindow_host::{
     Client, ClientConfig, Clock, Engine, Limiter, LimiterOptions,
     dynamo::{Before, Interpose},
 };
 use serde_json::{Value as Json, json};
 
-use crate::bed::{Ask, PATIENCE, Place, Who, perform};
+use crate::bed::{Ask, CAPACITY, PATIENCE, Place, WINDOW_SECONDS, Who, perform};
 
 /// The client's process: answers each line of its input.
 pub(crate) async fn run() -> anyhow::Result<()> {
@@ -62,10 +62,18 @@ impl Measured {
         AcquireRequest { subject: self.place.subject(entity), consume, ..AcquireRequest::default() }
     }
 
+    /// The same with all that a host remembers: how many shards there are, and their limits.
+    fn known(&self, entity: &str) -> AcquireRequest {
+        let request = self.request(entity);
+        let hint = Hint { key: request.subject.hint_key(), shard_count: 1, blocked: Vec::new() };
+        let limits = vec![Limit::session(&self.place.quota, CAPACITY, WINDOW_SECONDS)];
+        AcquireRequest { hint: Some(hint), limits, seed: 1, ..request }
+    }
+
     /// The update that an acquire of an entity begins with.
     fn update(&self, entity: &str) -> anyhow::Result<Call> {
-        match Acquire::new(known(self.request(entity))).advance(Clock::System.now_ms(), &[]) {
-            Step::Perform(mut calls) => calls.pop().context("a step without a call"),
+        match Acquire::new(self.known(entity)).advance(Clock::System.now_ms(), &[]) {
+            Step::Perform(calls) => calls.into_iter().next().context("a step without a call"),
             Step::Done(decision) => bail!("decided without a call: {decision:?}"),
         }
     }
@@ -109,7 +117,8 @@ impl Measured {
         }
         let sent = self.client.stats().requests;
         let (cpu, began) = (cpu()?, Instant::now());
-        let cycle = clients.into_iter().map(|entities| tokio::spawn(self.clone().cycle(entities, began + seconds)));
+        let cycle =
+            clients.into_iter().map(|entities| tokio::spawn(self.clone().cycle(entities, began + seconds)));
         let mut samples = Vec::new();
         for client in cycle.collect::<Vec<_>>() {
             samples.extend(client.await??);
@@ -174,7 +183,7 @@ impl Measured {
     async fn decide(&self, entity: &str, times: u32) -> anyhow::Result<Json> {
         let now_ms = Clock::System.now_ms();
         let reply = perform(&self.client, self.update(entity)?).await?;
-        let (engine, request) = (self.limiter.engine(), known(self.request(entity)));
+        let (engine, request) = (self.limiter.engine(), self.known(entity));
         let before = cpu()?;
         for _ in 0..times {
             let mut machine = engine.acquire(request.clone());
@@ -186,7 +195,8 @@ impl Measured {
         }
         let alone = cpu()? - before;
 
-        let config = ClientConfig { interpose: Some(Arc::new(Canned(reply))), ..self.client.config().clone() };
+        let config =
+            ClientConfig { interpose: Some(Arc::new(Canned(reply))), ..self.client.config().clone() };
         let limiter = Limiter::new(engine.clone(), Client::new(config)?, options());
         let before = cpu()?;
         for _ in 0..times {
@@ -215,12 +225,6 @@ fn options() -> LimiterOptions {
         keep_configuration_for: Some(Duration::from_secs(60)),
         ..LimiterOptions::default()
     }
-}
-
-/// By a host that knows the bucket.
-fn known(request: AcquireRequest) -> AcquireRequest {
-    let hint = Hint { key: request.subject.hint_key(), shard_count: 1, blocked: Vec::new() };
-    AcquireRequest { hint: Some(hint), seed: 1, ..request }
 }
 
 fn micros(duration: Duration) -> f64 {

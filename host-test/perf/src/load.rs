@@ -151,8 +151,7 @@ fn print_ratios(loads: &Rounds<Loaded>) -> anyhow::Result<()> {
             let of = |who, figure: fn(&Loaded) -> f64| loads.median((who, clients), figure);
             let (sync, other) = (Who::Sync, Who::Async);
             let rate = of(sync, Loaded::each_second)?.max(of(other, Loaded::each_second)?);
-            let cpu_us =
-                of(sync, |loaded| loaded.cpu_us)?.min(of(other, |loaded| loaded.cpu_us)?);
+            let cpu_us = of(sync, |loaded| loaded.cpu_us)?.min(of(other, |loaded| loaded.cpu_us)?);
             table.row([
                 format!("{clients}, {}", who.name()),
                 digits(of(who, |loaded| loaded.p50_us)? / of(Who::Bare, |loaded| loaded.p50_us)?),
