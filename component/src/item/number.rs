@@ -3,6 +3,10 @@
 /// Reads a whole number as the table may spell it: an optional sign, digits, a point, an exponent
 /// (`1E3`, `1000.0`, `-0`). None for a fraction, for more than 38 digits, and for anything else.
 pub(crate) fn parse_whole(text: &str) -> Option<i128> {
+    // Nearly all are plain digits that fit 64 bits; products of 128 are slow in WebAssembly.
+    if let Ok(number) = text.parse::<i64>() {
+        return Some(number.into());
+    }
     const LIMIT: i128 = 10_i128.pow(38);
     let (mut value, mut digits) = (0_i128, 0_u32);
     // Powers of ten that are still to be multiplied in: zeros, which may be the last, and the exponent.
