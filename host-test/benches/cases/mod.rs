@@ -111,7 +111,7 @@ impl Case {
 /// One instance of the component that is kept, and decides again and again: what a decision costs by
 /// itself, without the instance that the host gives to each.
 pub(crate) struct Kept<T: 'static> {
-    store: Store<T>,
+    pub(crate) store: Store<T>,
     quota: Quota,
 }
 
@@ -119,11 +119,6 @@ impl<T> Kept<T> {
     /// An instance, in its store.
     pub(crate) fn new(store: Store<T>, quota: Quota) -> Self {
         Self { store, quota }
-    }
-
-    /// The store.
-    pub(crate) fn store(&self) -> &Store<T> {
-        &self.store
     }
 
     /// The whole sequence.

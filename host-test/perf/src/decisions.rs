@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let ((), allocated) = allocations::of(|| case.decide(asked, &Engine::native()));
         plainly(instance.decide(case.asked(), &case))?;
         // It was given all there is.
-        let burned = u64::MAX - plainly(instance.store().get_fuel())?;
+        let burned = u64::MAX - plainly(instance.store.get_fuel())?;
         table.row([
             case.name.to_owned(),
             time(native),

@@ -105,7 +105,7 @@ fn memory(engine: &Engine, compiled: &Component, fuel: u64, cases: &[Case]) -> a
             alive.push(kept);
         }
         let resident = resident_bytes()?.saturating_sub(before) / ALIVE;
-        let linear = alive.first().map_or(0, |kept| kept.store().data().0);
+        let linear = alive.first().map_or(0, |kept| kept.store.data().0);
         table.row([after.to_owned(), kib(linear), kib(resident)]);
         anyhow::Ok(())
     };
