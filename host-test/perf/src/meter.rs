@@ -116,7 +116,7 @@ async fn handle(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned();
     let mut asked: Json = serde_json::from_slice(&body).unwrap_or_default();
-    let body = metered(&operation, &mut asked).then(|| asked.to_string().into()).unwrap_or(body);
+    let body = if metered(&operation, &mut asked) { asked.to_string().into() } else { body };
     let Ok((status, answer_headers, answer)) = shared.forward(&headers, body).await else {
         return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
     };
