@@ -54,9 +54,10 @@ impl Subject {
             "namespace id",
             &self.namespace,
             64,
-            is_alphanumeric,
+            // zae-limiter draws its ids at random, some with a `_` in front; never with a `-`.
+            |byte| is_alphanumeric(byte) || byte == b'_',
             "_-.",
-            "[A-Za-z0-9][A-Za-z0-9_.-]*",
+            "[A-Za-z0-9_][A-Za-z0-9_.-]*",
         )?;
         check_name("entity id", &self.entity, 256, is_alphanumeric, "_.-:@", "[A-Za-z0-9][A-Za-z0-9_.-:@]*")?;
         check_name("resource", &self.resource, 64, is_letter, "_.-/:", "[A-Za-z][A-Za-z0-9_.-/:]*")

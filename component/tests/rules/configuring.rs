@@ -203,3 +203,14 @@ fn r15_an_item_with_another_capacity_is_told_from_the_configuration() {
     assert!(!configured(5).differs_from(&decision));
     assert!(configured(6).differs_from(&decision));
 }
+
+#[test]
+fn section_1_a_namespace_id_is_any_that_the_registry_draws() {
+    let check = |namespace| onewindow::Subject::new("limits", namespace, "user-1", "gpt-4").check();
+    for legal in ["default", "a1b2", "_1iu3sahZJk", "0-_9", "__"] {
+        assert_eq!(check(legal), Ok(()), "{legal}");
+    }
+    for illegal in ["", "-1iu3sahZJk", "a#b", "a/b"] {
+        assert!(check(illegal).is_err(), "{illegal}");
+    }
+}
