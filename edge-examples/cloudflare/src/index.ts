@@ -1,6 +1,6 @@
 // A Worker that enforces session quotas: the HTTP surface, on a table in DynamoDB.
 
-import { Core, Hints, Limiter } from "onewindow";
+import { Core, Hints, Limiter, type Observation } from "onewindow";
 import { awsSigner } from "onewindow/aws";
 import { handle, limitsFromJson, type FieldForm, type Service } from "onewindow/http";
 import main from "onewindow/core/core.core.wasm";
@@ -53,10 +53,7 @@ function serviceOf(env: Env): Service {
     }),
     deadlineMs: Number(env.DEADLINE_MS ?? 1_000),
     onUnavailable: env.ON_UNAVAILABLE === "allow" ? "allow" : "block",
-    observe: ({ resetsAtMs, ...seen }) => {
-      // One line for each answer, for `wrangler tail` and Logpush. It never says who asked.
-      console.log(JSON.stringify({ ...seen, resetsAtMs: resetsAtMs?.toString() }));
-    },
+    observe: log,
   });
   const limits = limitsFromJson(env.LIMITS ?? "[]");
   return {
@@ -67,4 +64,11 @@ function serviceOf(env: Env): Service {
     fieldForm: env.RATELIMIT_FORM ?? "rt",
     ...(env.ALLOW_ORIGIN && { allowOrigin: env.ALLOW_ORIGIN }),
   };
+}
+
+/** One line for each answer, for `wrangler tail` and Logpush. It never says who asked. */
+function log({ latencyMs, roundTrips, resetsAtMs, retryAfterMs, ...told }: Observation): void {
+  const [resets, wait] = [resetsAtMs, retryAfterMs].map((at) => (at === undefined ? at : Number(at)));
+  const named = { latency_ms: latencyMs, round_trips: roundTrips, resets_at_ms: resets, retry_after_ms: wait };
+  console.log(JSON.stringify({ ...told, ...named }));
 }

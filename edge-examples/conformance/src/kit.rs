@@ -100,6 +100,23 @@ impl World {
         self.post(&self.servers.plain, "/preview", &ask).await
     }
 
+    /// Waits for a line of the server's log that has all of these, `name=value`; a line of JSON says
+    /// them as its members.
+    pub(crate) async fn hears(&self, server: &Server, fields: &[&str]) {
+        let plain = |line: &str| line.replace("\":", "=").replace('"', "");
+        for _ in 0..200 {
+            let said = server.said();
+            let tells = |line: String| {
+                fields.iter().all(|field| line.split([' ', ',', '{', '}']).any(|word| word == *field))
+            };
+            if said.lines().any(|line| tells(plain(line))) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no line has {fields:?}");
+    }
+
     fn key(&self, shard: u32) -> Value {
         let pk = format!("{NAMESPACE}/BUCKET#{}#gpt-4#{shard}", self.entity);
         json!({ "PK": { "S": pk }, "SK": { "S": "#STATE" } })

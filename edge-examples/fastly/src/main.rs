@@ -1,7 +1,7 @@
 //! The HTTP surface on Fastly Compute: the core is linked in as a library.
 
 use std::{
-    io::Read,
+    io::{Read, Write},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -12,6 +12,7 @@ use fastly::{
         request::{PendingRequest, PollResult},
         serve::Serve,
     },
+    log::Endpoint,
 };
 use futures_util::FutureExt;
 use onewindow::Reply;
@@ -19,12 +20,14 @@ use onewindow_surface::{
     guest::{Host, Limiter, Native, Received},
     http::{self as surface, BODY_LIMIT_BYTES, Service},
     settings::{Settings, SettingsError},
+    told::Told,
 };
 
-/// The backend, the config store and the secret store, as `fastly.toml` names them.
+/// The backend, the config store, the secret store and the log, as `fastly.toml` names them.
 const BACKEND: &str = "dynamodb";
 const CONFIG_STORE: &str = "onewindow";
 const SECRET_STORE: &str = "onewindow";
+const LOG: &str = "onewindow";
 
 /// The longest reply of the table's that is read, bytes: what a batch read may be at most.
 const REPLY_LIMIT_BYTES: usize = 16 << 20;
@@ -91,6 +94,13 @@ impl Host for Backend {
 
     async fn pause(&self, wait: Duration) {
         sleep(wait);
+    }
+
+    fn told(&self, told: &Told) {
+        // A line for each answer. Where the service has no such log, nobody hears it.
+        if let Ok(mut log) = Endpoint::try_from_name(LOG) {
+            let _ = writeln!(log, "{told}");
+        }
     }
 }
 

@@ -21,7 +21,10 @@ export interface LimiterOptions extends TableOptions {
   repeatRejectionsForMs?: number;
   /** What is remembered between requests; default: 10,000 subjects. */
   hints?: Hints;
-  /** Told of every answer, for traces and metrics. It never hears who asked. */
+  /**
+   * Told of every answer, for traces and metrics, before it is given. It never hears who asked; what
+   * it throws harms no answer.
+   */
   observe?: (seen: Observation) => void;
 }
 
@@ -35,6 +38,8 @@ export interface Observation extends Cost {
   latencyMs: number;
   /** The latest reset that was told, epoch ms. */
   resetsAtMs?: bigint;
+  /** The wait that was told with a rejection, ms. */
+  retryAfterMs?: bigint;
 }
 
 /** The answer to a request for tokens. */
@@ -101,7 +106,8 @@ export class Limiter {
     const known = "outcome" in decision ? decision : { limits: [], followUps: [] };
     const degraded = outcome.tag === "unavailable" && this.options.onUnavailable === "allow";
     const resets = known.limits.flatMap(({ resetsAtMs }) => resetsAtMs ?? []);
-    measured.done(outcome.tag, degraded, resets);
+    const wait = outcome.tag === "rejected" || outcome.tag === "contended" ? outcome.val : undefined;
+    measured.done(outcome.tag, resets, degraded, wait);
     return {
       allowed: degraded || outcome.tag === "admitted",
       degraded,
@@ -126,7 +132,7 @@ export class Limiter {
     const whose = leaseSubject(table, lease);
     // What was rejected before may fit now.
     if (whose) this.options.hints.unblock(hintKey(whose));
-    measured.done(settlement.tag, false, []);
+    measured.done(settlement.tag, []);
     return settlement;
   }
 
@@ -151,7 +157,7 @@ export class Limiter {
       );
     });
     const told = outcome.tag === "report" ? outcome.val.limits : [];
-    measured.done(outcome.tag, false, told.flatMap(({ status }) => status.resetsAtMs ?? []));
+    measured.done(outcome.tag, told.flatMap(({ status }) => status.resetsAtMs ?? []));
     return outcome;
   }
 
@@ -198,12 +204,15 @@ export class Limiter {
   #measure(operation: Observation["operation"]) {
     const began = performance.now();
     const cost = freeOfCharge();
-    const done = (outcome: string, degraded: boolean, resets: bigint[]) => {
+    const done = (outcome: string, resets: bigint[], degraded = false, retryAfterMs?: bigint) => {
       const latencyMs = performance.now() - began;
-      const [first, ...others] = resets;
-      const latest = others.reduce((most, at) => (most === undefined || at > most ? at : most), first);
-      const seen = { operation, outcome, degraded, latencyMs, ...cost };
-      this.#observe?.(latest === undefined ? seen : { ...seen, resetsAtMs: latest });
+      const resetsAtMs = resets.reduce<bigint | undefined>((most, at) => (most && most > at ? most : at), undefined);
+      const told = { ...(resetsAtMs !== undefined && { resetsAtMs }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+      try {
+        this.#observe?.({ operation, outcome, degraded, latencyMs, ...cost, ...told });
+      } catch {
+        // Tokens may be taken by now, and whoever took them must hear of it.
+      }
     };
     return { cost, done };
   }

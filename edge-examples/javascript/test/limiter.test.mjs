@@ -61,6 +61,30 @@ test("every failure is an outcome", async () => {
   assert.deepEqual([through.allowed, through.degraded, through.outcome.tag], [true, true, "unavailable"]);
 });
 
+test("every answer is observed, without who asked, and no observer harms one", async () => {
+  const seen = [];
+  const observe = (answer) => {
+    seen.push(answer);
+    throw new Error("the observer fails");
+  };
+  const one = limiter({ observe });
+  const subject = of("user-5");
+  const first = await one.acquire({ subject, consume: { session: 3 }, limits });
+  const no = await one.acquire({ subject, consume: { session: 1 }, limits });
+  assert.deepEqual([first.allowed, no.outcome.tag], [true, "rejected"]);
+  assert.equal((await one.preview(subject, limits)).tag, "report");
+  assert.equal((await one.settle("onewindow", first.outcome.val, { session: 0 })).tag, "settled");
+  const { resetsAtMs } = first.limits[0];
+  const plain = { degraded: false, requests: 1, resends: 0, roundTrips: 1 };
+  assert.ok(seen.every(({ latencyMs }) => latencyMs >= 0));
+  assert.deepEqual(seen.map(({ latencyMs, ...told }) => told), [
+    { operation: "acquire", outcome: "admitted", ...plain, requests: 2, roundTrips: 2, resetsAtMs },
+    { operation: "acquire", outcome: "rejected", ...plain, resetsAtMs, retryAfterMs: no.outcome.val },
+    { operation: "preview", outcome: "report", ...plain, resetsAtMs },
+    { operation: "settle", outcome: "settled", ...plain },
+  ]);
+});
+
 test("one fault of the core ends what was under way on it, and no more", async () => {
   const one = limiter();
   const slow = one.acquire({ subject: of("user-4"), consume: { session: 1 }, limits });

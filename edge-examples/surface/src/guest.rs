@@ -21,6 +21,7 @@ use crate::{
     http::Limits,
     resend::{Attempts, Verdict},
     sign,
+    told::{Cost, Told},
 };
 
 /// Steps any machine takes at most; the core itself ends well below.
@@ -51,7 +52,8 @@ pub trait Core {
     fn classify(&self, reply: &Reply) -> Classification;
 }
 
-/// How requests get out. Its futures may do all of their waiting in one poll.
+/// How requests get out, and what is told of the answers. Its futures may do all of their waiting
+/// in one poll.
 pub trait Host {
     /// Sends requests at the same time, and gives the replies in their order, each within
     /// `timeout`.
@@ -62,6 +64,8 @@ pub trait Host {
     ) -> impl Future<Output = Vec<Received>>;
     /// Waits.
     fn pause(&self, wait: Duration) -> impl Future<Output = ()>;
+    /// Hears of every answer, before it goes out.
+    fn told(&self, told: &Told);
 }
 
 /// What came back.
@@ -136,11 +140,12 @@ impl<C: Core, H: Host> Limiter<C, H> {
         let calls = mem::take(&mut *self.follow_ups.lock().unwrap_or_else(PoisonError::into_inner));
         if !calls.is_empty() {
             // Their replies are of no interest: the next use of a shard finds out by itself.
-            self.perform(&calls, Instant::now() + self.options.follow_up_deadline).await;
+            let deadline = Instant::now() + self.options.follow_up_deadline;
+            self.perform(&calls, deadline, &mut Cost::default()).await;
         }
     }
 
-    async fn decide(&self, mut request: AcquireRequest) -> Decision {
+    async fn decide(&self, mut request: AcquireRequest, cost: &mut Cost) -> Decision {
         let Self { core, hints, options, .. } = self;
         let key = request.subject.hint_key();
         if let Some(hint) = hints.rejecting(&key, now_ms(), options.repeat_rejections_for)
@@ -150,7 +155,7 @@ impl<C: Core, H: Host> Limiter<C, H> {
         }
         request.hint = hints.get(&key);
         request.seed = fastrand::u64(1..);
-        let decision = self.drive(core.acquire(request)).await.unwrap_or_else(|error| Decision {
+        let decision = self.drive(core.acquire(request), cost).await.unwrap_or_else(|error| Decision {
             outcome: Outcome::Failed(error),
             limits: Vec::new(),
             follow_ups: Vec::new(),
@@ -163,12 +168,12 @@ impl<C: Core, H: Host> Limiter<C, H> {
     }
 
     /// The loop: a step, its calls, their replies, a step, until the end.
-    async fn drive<D>(&self, mut machine: impl Machine<D>) -> Result<D, Error> {
+    async fn drive<D>(&self, mut machine: impl Machine<D>, cost: &mut Cost) -> Result<D, Error> {
         let deadline = Instant::now() + self.options.deadline;
         let mut replies = Vec::new();
         for _ in 0..MAX_STEPS {
             match machine.advance(now_ms(), &replies) {
-                Step::Perform(calls) => replies = self.perform(&calls, deadline).await,
+                Step::Perform(calls) => replies = self.perform(&calls, deadline, cost).await,
                 Step::Done(decision) => return Ok(decision),
             }
         }
@@ -182,10 +187,12 @@ impl<C: Core, H: Host> Limiter<C, H> {
 
     /// Makes calls at the same time, each until it has a reply worth reading or the deadline
     /// comes. Those that are sent again are sent together.
-    async fn perform(&self, calls: &[Call], deadline: Instant) -> Vec<Reply> {
+    async fn perform(&self, calls: &[Call], deadline: Instant, cost: &mut Cost) -> Vec<Reply> {
+        cost.round_trips += 1;
         let mut attempts: Vec<_> = calls.iter().map(|_| Attempts::new(self.options.waits)).collect();
         let mut replies = vec![Reply::Failed("the time ran out".into()); calls.len()];
         let mut open: Vec<usize> = (0..calls.len()).collect();
+        let mut again = false;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -202,6 +209,10 @@ impl<C: Core, H: Host> Limiter<C, H> {
                     Err(reason) => replies[index] = Reply::Failed(reason),
                 }
             }
+            let count = u32::try_from(requests.len()).unwrap_or(u32::MAX);
+            cost.requests += count;
+            cost.resends += if again { count } else { 0 };
+            again = true;
             let received = self.host.exchange(requests, left.min(self.options.deadline / 2)).await;
             let left = deadline.saturating_duration_since(Instant::now());
             let mut longest = Duration::ZERO;
@@ -227,26 +238,32 @@ impl<C: Core, H: Host> Limiter<C, H> {
 
 impl<C: Core, H: Host> Limits for Limiter<C, H> {
     async fn acquire(&self, request: AcquireRequest) -> (Decision, bool) {
-        let mut decision = self.decide(request).await;
+        let (began, mut cost) = (Instant::now(), Cost::default());
+        let mut decision = self.decide(request, &mut cost).await;
         let calls = mem::take(&mut decision.follow_ups);
         self.follow_ups.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
         let degraded = self.options.allow_unavailable && matches!(decision.outcome, Outcome::Unavailable(_));
+        self.host.told(&Told::of_decision(&decision, degraded, cost, began.elapsed()));
         (decision, degraded)
     }
 
     async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settlement {
-        let driven = self.drive(self.core.settle(table, lease, actual)).await;
+        let (began, mut cost) = (Instant::now(), Cost::default());
+        let driven = self.drive(self.core.settle(table, lease, actual), &mut cost).await;
         if let Ok(lease) = Lease::decode(lease) {
             // What was rejected before may fit now.
             self.hints.unblock(&lease.subject(table).hint_key());
         }
-        driven.unwrap_or_else(Settlement::Failed)
+        let settlement = driven.unwrap_or_else(Settlement::Failed);
+        self.host.told(&Told::of_settlement(&settlement, cost, began.elapsed()));
+        settlement
     }
 
     async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> PreviewOutcome {
+        let (began, mut cost) = (Instant::now(), Cost::default());
         let key = subject.hint_key();
         let machine = self.core.preview(subject, limits, self.hints.get(&key));
-        match self.drive(machine).await {
+        let outcome = match self.drive(machine, &mut cost).await {
             Ok((outcome, hint)) => {
                 if hint.key == key {
                     self.hints.hear_of_shards(hint, now_ms());
@@ -254,7 +271,9 @@ impl<C: Core, H: Host> Limits for Limiter<C, H> {
                 outcome
             }
             Err(error) => PreviewOutcome::Failed(error),
-        }
+        };
+        self.host.told(&Told::of_preview(&outcome, cost, began.elapsed()));
+        outcome
     }
 
     fn now_ms(&self) -> u64 {
@@ -334,6 +353,7 @@ mod tests {
     struct Script {
         answers: Mutex<VecDeque<Received>>,
         sent: Mutex<Vec<Request<String>>>,
+        told: Mutex<Vec<Told>>,
     }
 
     impl Host for Script {
@@ -346,6 +366,10 @@ mod tests {
         }
 
         async fn pause(&self, _: Duration) {}
+
+        fn told(&self, told: &Told) {
+            self.told.lock().unwrap().push(told.clone());
+        }
     }
 
     fn refusal(kind: &str, message: &str, date: &'static str) -> Received {
@@ -402,5 +426,45 @@ mod tests {
         let (decision, degraded) = acquire(&limiter);
         assert!(matches!(decision.outcome, Outcome::Misconfigured(_)) && !degraded);
         assert_eq!(limiter.host.sent.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn every_answer_is_told_with_what_it_took_and_without_who_asked() {
+        let throttled = refusal("ThrottlingException", "slow down", "Sun, 30 Aug 2015 12:36:00 GMT");
+        let denied = refusal("AccessDeniedException", "no", "Sun, 30 Aug 2015 12:36:00 GMT");
+        let limiter = limiter(vec![throttled, denied], Options::default());
+        acquire(&limiter);
+        let of = Subject::new("t", "ns", "hush", "r");
+        Limits::preview(&limiter, of, vec![Limit::session("session", 0, 60)]).now_or_never().unwrap();
+        Limits::settle(&limiter, "t", "no lease", Vec::new()).now_or_never().unwrap();
+        let told = limiter.host.told.lock().unwrap();
+        let said: Vec<_> = told.iter().map(|told| (told.operation, told.outcome, told.cost)).collect();
+        let resent = Cost { round_trips: 1, requests: 2, resends: 1 };
+        assert_eq!(
+            said,
+            [
+                ("acquire", "misconfigured", resent),
+                ("preview", "failed", Cost::default()),
+                ("settle", "failed", Cost::default())
+            ]
+        );
+        assert!(told.iter().all(|told| told.latency_ms >= 0.0 && !told.to_string().contains("hush")));
+    }
+
+    #[test]
+    fn an_answer_is_one_line_in_the_words_of_the_span() {
+        let limits = vec![onewindow::LimitStatus {
+            name: "session".into(),
+            capacity: 3,
+            available: 0,
+            resets_at_ms: Some(1_800_000_000_000),
+        }];
+        let outcome = Outcome::Rejected { retry_after_ms: 250 };
+        let decision = Decision { outcome, limits, follow_ups: Vec::new(), hint: Hint::default() };
+        let cost = Cost { round_trips: 1, requests: 1, resends: 0 };
+        assert_eq!(
+            Told::of_decision(&decision, false, cost, Duration::from_micros(1500)).to_string(),
+            r#"{"operation":"acquire","outcome":"rejected","degraded":false,"latency_ms":1.5,"round_trips":1,"requests":1,"resends":0,"resets_at_ms":1800000000000,"retry_after_ms":250}"#
+        );
     }
 }

@@ -6,6 +6,7 @@
 //! | [`sign`] | a call as a signed request |
 //! | [`resend`] | when a call is sent again |
 //! | [`Hints`] | what is remembered between requests |
+//! | [`told`] | what is told of every answer, for logs and metrics |
 //! | [`guest`] | a limiter for edge guests, over any way of sending requests |
 //! | [`settings`] | how an edge guest is set up by variables |
 //!
@@ -16,6 +17,7 @@ pub mod http;
 pub mod resend;
 pub mod settings;
 pub mod sign;
+pub mod told;
 
 mod credentials;
 mod hints;

@@ -12,6 +12,7 @@ use onewindow_surface::{
     guest::{Host, Limiter, Received},
     http::{self as surface, BODY_LIMIT_BYTES, Service},
     settings::{Settings, SettingsError},
+    told::Told,
 };
 use wstd::{
     future::FutureExt,
@@ -55,7 +56,7 @@ async fn read(body: Body, limit: usize) -> Result<Vec<u8>, String> {
     Ok(read)
 }
 
-/// `wasi:http` sends, `wasi:clocks` waits.
+/// `wasi:http` sends, `wasi:clocks` waits, and the standard error hears a line for each answer.
 struct Wasi;
 
 impl Host for Wasi {
@@ -70,6 +71,10 @@ impl Host for Wasi {
 
     async fn pause(&self, wait: Duration) {
         task::sleep(wait.into()).await;
+    }
+
+    fn told(&self, told: &Told) {
+        eprintln!("{told}");
     }
 }
 

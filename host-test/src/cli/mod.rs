@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::{
     filter::{LevelFilter, Targets},
+    fmt::format::FmtSpan,
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
@@ -87,7 +88,8 @@ impl Command {
     }
 }
 
-/// Our own events from warnings on; with `-v` more of them, with `-vvv` everybody's.
+/// Our own events from warnings on; with `-v` more of them, with `-vv` a line for each answer too, with
+/// `-vvv` everybody's.
 fn log(verbose: u8) {
     let targets = match verbose {
         0 => Targets::new().with_target("onewindow_host", LevelFilter::WARN),
@@ -95,7 +97,10 @@ fn log(verbose: u8) {
         2 => Targets::new().with_target("onewindow_host", LevelFilter::DEBUG),
         _ => Targets::new().with_default(LevelFilter::TRACE),
     };
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(std::io::stderr);
     tracing_subscriber::registry().with(lines).with(targets).init();
 }
 

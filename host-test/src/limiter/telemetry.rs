@@ -6,6 +6,7 @@
 use std::future::Future;
 
 use onewindow::{LimitStatus, Outcome};
+use onewindow_surface::told::outcome_name;
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::dynamo::Cost;
@@ -35,7 +36,7 @@ pub(super) async fn told<T: Told>(answer: impl Future<Output = T>) -> T {
 
 fn record(span: &Span, answer: &impl Told) {
     let outcome = answer.outcome();
-    span.record("outcome", name(outcome));
+    span.record("outcome", outcome_name(outcome));
     let Cost { round_trips, requests, resends, .. } = answer.cost();
     span.record("round_trips", round_trips).record("requests", requests).record("resends", resends);
     if let Some(instant) = answer.limits().iter().filter_map(|limit| limit.resets_at_ms).max() {
@@ -43,19 +44,5 @@ fn record(span: &Span, answer: &impl Told) {
     }
     if let Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } = outcome {
         span.record("retry_after_ms", retry_after_ms);
-    }
-}
-
-/// The outcome as a label with few values.
-const fn name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Admitted(_) => "admitted",
-        Outcome::Rejected { .. } => "rejected",
-        Outcome::Contended { .. } => "contended",
-        Outcome::NeverFits { .. } => "never-fits",
-        Outcome::Disabled => "disabled",
-        Outcome::Failed(_) => "failed",
-        Outcome::Unavailable(_) => "unavailable",
-        Outcome::Misconfigured(_) => "misconfigured",
     }
 }

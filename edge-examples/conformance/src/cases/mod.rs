@@ -47,6 +47,7 @@ pub(crate) const ALL: &[Case] = cases![
     "malformed requests are told what was expected" surface::malformed,
     "entity ids outside ASCII are a clear error" surface::outside_ascii,
     "HTTP's own errors are problems too" surface::http_itself,
+    "each answer is a line of the log" surface::told,
     "a disabled entity is forbidden" surface::disabled,
     "a corrupt item names its attribute" surface::corrupt,
     "F9  an expired signature is made once more, by the table's clock" faults::f9_clock,

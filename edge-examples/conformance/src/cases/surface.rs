@@ -3,7 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::kit::{World, session};
+use crate::{
+    kit::{World, session},
+    proxy::refusal,
+};
 
 const INVALID: &str = "urn:onewindow:problem:invalid-request";
 
@@ -76,6 +79,22 @@ pub(super) async fn http_itself(world: World) {
     assert_eq!((health.status, &health.body), (200, &json!({ "status": "ok" })));
     let nowhere = world.send(&world.servers.misplaced, Method::GET, "/healthz", String::new()).await;
     assert_eq!(nowhere.status, 200, "the table is not asked");
+}
+
+pub(super) async fn told(world: World) {
+    let limits = session(1, 3600);
+    let server = &world.servers.proxied;
+    let end_ms = world.take_from(server, 1, &limits).await.admitted().resets_at_ms().expect("an instant");
+    let wait_ms = world.take_from(server, 1, &limits).await.rejected();
+    // No entity is in a line: it is known by its instant.
+    let end = format!("resets_at_ms={end_ms}");
+    let wait = format!("retry_after_ms={wait_ms}");
+    world.hears(server, &["outcome=admitted", "round_trips=2", "requests=2", "resends=0", &end]).await;
+    world.hears(server, &["outcome=rejected", "round_trips=1", "requests=1", "resends=0", &end, &wait]).await;
+    world.proxy.always(&world.entity, refusal("AccessDeniedException", "no"));
+    let other = world.take_from(server, 0, &limits).await;
+    other.problem(500, "urn:onewindow:problem:misconfigured");
+    world.hears(server, &["outcome=misconfigured", "round_trips=1"]).await;
 }
 
 pub(super) async fn disabled(world: World) {

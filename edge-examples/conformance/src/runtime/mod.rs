@@ -28,6 +28,8 @@ pub(crate) struct Setup {
     pub(crate) deadline: Duration,
     /// Whether a request is let through where the table does not answer.
     pub(crate) allow: bool,
+    /// Whether a line of its output tells of each answer; edge guests always do.
+    pub(crate) tell: bool,
     /// A folder for its files; its output goes to `log` in it.
     pub(crate) folder: PathBuf,
 }

@@ -28,6 +28,9 @@ impl Runtime for Onewindow {
         if self.native {
             command.arg("--native");
         }
+        if setup.tell {
+            command.arg("-vv");
+        }
         Ok(command)
     }
 }
