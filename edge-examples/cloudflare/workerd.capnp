@@ -15,6 +15,7 @@ const worker :Workerd.Worker = (
   compatibilityDate = "2026-01-01",
   modules = [
     (name = "worker.js", esModule = embed "dist/worker.js"),
+    (name = "core.js", esModule = embed "dist/core.js"),
     (name = "core.core.wasm", wasm = embed "dist/core.core.wasm"),
     (name = "core.core2.wasm", wasm = embed "dist/core.core2.wasm"),
     (name = "core.core3.wasm", wasm = embed "dist/core.core3.wasm"),

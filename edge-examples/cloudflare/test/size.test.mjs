@@ -4,11 +4,11 @@ import { test } from "node:test";
 import { sizes } from "../build.mjs";
 
 const KB = 1024;
-// The script is this folder's and the package's; the core's modules are as the checkout builds them.
-const CEILINGS = { script: 22 * KB, core: 72 * KB };
+// What was measured, rounded up. The core is as the checkout builds it.
+const CEILINGS = { core: 62 * KB, glue: 10 * KB, aws4fetch: 3 * KB, own: 8 * KB };
 
 for (const [part, ceiling] of Object.entries(CEILINGS)) {
-  test(`the ${part} is at most ${ceiling} bytes, gzipped`, () => {
+  test(`${part}: at most ${ceiling} bytes, gzipped`, () => {
     assert.ok(sizes[part] <= ceiling, `${sizes[part]} bytes`);
   });
 }
