@@ -8,10 +8,12 @@
 //! | [`Hints`] | what is remembered between requests |
 //! | [`told`] | what is told of every answer, for logs and metrics |
 //! | [`guest`] | a limiter for edge guests, over any way of sending requests |
+//! | [`contract`] | the contract's records, as any tool makes them, in the core's types |
 //! | [`settings`] | how an edge guest is set up by variables |
 //!
 //! It decides nothing about limits: that is the core's.
 
+pub mod contract;
 pub mod guest;
 pub mod http;
 pub mod resend;

@@ -8,7 +8,8 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 use wasmtime::{
-    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Store, bail,
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Store,
+    bail,
     component::{Component, Linker, ResourceTable},
     error::Context,
 };

@@ -190,7 +190,7 @@ impl Component {
         let (mut store, quota) = self.instantiate().ok()?;
         let (request, hint) = (request.clone().into(), hint.clone().into());
         let rejected = quota.onewindow_quota_acquire().call_reject(&mut store, &request, &hint, now_ms);
-        convert::decision(rejected.ok()??).ok()
+        rejected.ok()??.try_into().ok()
     }
 
     fn step_fuel(&self) -> u64 {

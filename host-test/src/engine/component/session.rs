@@ -78,7 +78,7 @@ impl Machine<Decision> for Session<Decision> {
         let replies = convert::replies(replies);
         let stepped = self.step(|Instance { store, quota, machine }| {
             let acquisition = quota.onewindow_quota_acquire().acquisition();
-            convert::acquire_step(acquisition.call_advance(store, *machine, now_ms, &replies)?)
+            Ok(acquisition.call_advance(store, *machine, now_ms, &replies)?.try_into()?)
         });
         stepped.unwrap_or_else(|fault| {
             Step::Done(Decision {
@@ -114,7 +114,7 @@ impl Machine<Settlement> for Session<Settlement> {
         let replies = convert::replies(replies);
         let stepped = self.step(|Instance { store, quota, machine }| {
             let settling = quota.onewindow_quota_settle().settling();
-            convert::settle_step(settling.call_advance(store, *machine, now_ms, &replies)?)
+            Ok(settling.call_advance(store, *machine, now_ms, &replies)?.try_into()?)
         });
         stepped.unwrap_or_else(|fault| Step::Done(Settlement::Failed(fault.into())))
     }
@@ -126,7 +126,12 @@ impl Machine<Looked> for Session<Looked> {
         let stepped = self.step(|Instance { store, quota, machine }| {
             let previewing = quota.onewindow_quota_preview().previewing();
             let step = previewing.call_advance(&mut *store, *machine, now_ms, &replies)?;
-            convert::preview_step(step, || Ok(previewing.call_hint(store, *machine)?.into()))
+            Ok(match step.try_into()? {
+                Step::Perform(calls) => Step::Perform(calls),
+                Step::Done(outcome) => {
+                    Step::Done(Looked { outcome, hint: previewing.call_hint(store, *machine)?.into() })
+                }
+            })
         });
         stepped.unwrap_or_else(|fault| {
             Step::Done(Looked { outcome: PreviewOutcome::Failed(fault.into()), hint: Hint::default() })
