@@ -59,14 +59,13 @@ pub fn plan(shard: u32, share_milli: i128, siblings: &[Sibling]) -> Grant {
 pub fn candidates(shard: u32, shard_count: u32) -> Vec<u32> {
     let known = if shard == 0 { shard_count.max(2) } else { shard_count };
     let mut found = Vec::new();
-    let mut count = Some(1_u32).filter(|count| *count < known);
-    while let Some(power) = count {
+    let powers = core::iter::successors(Some(1_u32), |power| power.checked_mul(2));
+    for power in powers.take_while(|power| *power < known) {
         let candidate = if shard == 0 { power } else { shard.checked_rem(power).unwrap_or(shard) };
         // A remainder by a larger power is never smaller.
         if candidate != shard && found.last() != Some(&candidate) {
             found.push(candidate);
         }
-        count = power.checked_mul(2).filter(|count| *count < known);
     }
     found
 }

@@ -232,14 +232,18 @@ impl Correction {
         }
     }
 
+    fn is_credit(&self) -> bool {
+        self.more_milli.is_negative()
+    }
+
     /// A credit whose window is over is dropped: the reset has given it back already.
     fn is_over(&self, now_ms: i64) -> bool {
-        self.more_milli < 0 && self.window.is_some_and(|window| window.end_ms <= now_ms)
+        self.is_credit() && self.window.is_some_and(|window| window.end_ms <= now_ms)
     }
 
     /// Reads the limit as a refused write's image shows it; false: its window is over.
     fn judge(&mut self, state: &LimitState, shard: &Shard) -> bool {
-        if self.more_milli >= 0 {
+        if !self.is_credit() {
             return true;
         }
         let same = |window: LeasedWindow| {
@@ -292,7 +296,7 @@ impl Part {
             changes.push(Change::add(of(Field::Consumed), limit.more_milli));
             // Neither the item nor the limit is brought back to life by an addition.
             clauses.require(Term::exists(of(Field::Tokens)));
-            if limit.more_milli > 0 {
+            if !limit.is_credit() {
                 continue;
             }
             if let Some(window) = limit.window {

@@ -333,6 +333,14 @@ fn r8_an_uncounted_candidate_is_raised_with_the_size_that_was_read() {
 }
 
 #[test]
+fn r8_an_uncounted_candidate_that_knows_the_count_is_only_checked() {
+    let old = Item::shard(0, 2, 0, NOW - 10_000).without("b_q_gc");
+    let writes = writes_of(&planned(1, &[old], 2, &[]), &[]);
+    assert_eq!(writes[1].kind, "ConditionCheck");
+    writes[1].assert_condition("attribute_not_exists(b_q_gc)");
+}
+
+#[test]
 fn r8_without_the_marker_rf_is_part_of_what_was_read() {
     let old = Item::shard(0, 2, 30_000, NOW - 10_000).without("b_q_wa").num("b_q_gc", 1);
     let writes = writes_of(&planned(1, &[old], 2, &[]), &[]);

@@ -1,7 +1,7 @@
 //! R5 record and pin, R6 rf forward, R10 additive, R11 the gates, R12 ceilings, R15 whose parameters.
 
 use onewindow::{
-    Amount, Limit, Outcome, Owner,
+    AcquireRequest, Amount, Limit, Outcome, Owner,
     balance::{Rate, quota_ceiling, share},
     materialise::{Pass, Settings},
     refill,
@@ -415,6 +415,23 @@ fn r15_a_drip_is_stamped_and_clamped() {
 }
 
 #[test]
+fn r15_an_item_that_agrees_with_an_authoritative_configuration_is_not_due() {
+    // Nothing is to be stamped: whatever refused the write has passed, and it is tried again.
+    let truth = |limit: Limit, name| AcquireRequest {
+        consume: vec![Amount::new(name, 1)],
+        limits: vec![limit],
+        authoritative: true,
+        ..request(1)
+    };
+    for (request, item) in
+        [(truth(quota(), "q"), Item::live(50_000)), (truth(drip(), "d"), Item::bare(0).with_drip(50_000))]
+    {
+        let (_, step) = after_refusal(request, Some(&item));
+        sent(&only(step))[0].assert_condition("b_wcu_tk >= 1000");
+    }
+}
+
+#[test]
 fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     // F16: 60 of 100 used; raised to 150, 90 are left, not 150.
     let limits = [Limit::session("q", 150, 60)];
@@ -437,8 +454,8 @@ fn r15_a_raise_is_added_by_the_share_and_a_cut_taken_by_the_grant() {
 }
 
 /// A host that still thinks the quota is a token bucket.
-fn behind_the_times() -> onewindow::AcquireRequest {
-    onewindow::AcquireRequest { limits: vec![Limit::drip("q", 100, 100, 60)], ..drawn(1, 1, 2) }
+fn behind_the_times() -> AcquireRequest {
+    AcquireRequest { limits: vec![Limit::drip("q", 100, 100, 60)], ..drawn(1, 1, 2) }
 }
 
 #[test]
@@ -501,6 +518,31 @@ fn r5_the_stream_consumers_refill_rolls_and_pins_but_never_opens() {
     // Nothing consumed: no answer, or each refill would call for the next.
     let same = pending.read();
     assert_eq!(refill::write(Some(&same), &same, NOW), Ok(None));
+}
+
+#[test]
+fn section_6_10_skips_an_item_with_a_window_that_is_pending_and_over() {
+    // Whatever dripped in beside it: the next use sets everything right at once.
+    let item = Item::shard(0, 1, 0, NOW - LENGTH).num("b_q_tc", 1000).with_drip(0);
+    let written = |item: &Item| refill::write(None, &item.read(), NOW).unwrap().is_some();
+    assert!(written(&item), "over, and applied");
+    let overtaken = item.num("b_q_wa", NOW - LENGTH - 1);
+    assert!(!written(&overtaken));
+    // It is over at its end, and not before.
+    assert!(written(&overtaken.num("b_q_ws", NOW - LENGTH + 1)));
+}
+
+#[test]
+fn section_6_10_moves_valid_until_only_off_an_expired_instant_and_to_a_boundary_ahead() {
+    let refilled = |vu: i64, start: i64| {
+        let item = Item::shard(0, 1, 0, start).num("b_q_tc", 1000).with_drip(0).num("vu", vu);
+        spelled(&refill::write(None, &item.read(), NOW).unwrap().expect("a drip"))
+    };
+    let start = NOW - 10_000;
+    refilled(NOW, start).assert_change(&format!("SET vu = {}", start + LENGTH));
+    refilled(NOW + 1, start).assert_no_change_of("vu");
+    // The window is over: its end is no boundary ahead.
+    refilled(NOW - 5, NOW - LENGTH).assert_no_change_of("vu");
 }
 
 #[test]

@@ -351,6 +351,25 @@ fn section_6_a_live_stamp_waives_the_balance_and_nothing_else() {
     }
 }
 
+#[test]
+fn section_6_a_live_stamp_is_no_reason_for_a_pass() {
+    // Not short: whatever refused the write has passed, and it is tried again.
+    for stamp in ["bypass", "b_q_soft"] {
+        let stamped = |until| after_refusal(request(5), Some(&Item::live(0).num(stamp, until))).1;
+        sent(&only(stamped(NOW + 1)))[0].assert_condition("b_wcu_tk >= 1000");
+        assert_eq!(retry_after(&done(stamped(NOW))), 50_000, "{stamp}");
+    }
+}
+
+#[test]
+fn section_6_one_write_is_budget_enough() {
+    let with = |wcu| Item::live(50_000).num("b_wcu_tk", wcu).num("rf", NOW);
+    let (_, step) = after_refusal(request(1), Some(&with(1000)));
+    sent(&only(step))[0].assert_condition("b_wcu_tk >= 1000");
+    let (_, step) = after_refusal(request(1), Some(&with(999)));
+    sent(&only(step))[0].assert_change("SET shard_count = 2");
+}
+
 // ---- F6: hints ----
 
 fn blocked_hint(until_ms: i64) -> Hint {
@@ -472,11 +491,14 @@ fn f17_amounts_at_every_edge() {
 
 #[test]
 fn f17_where_only_the_item_knows_the_capacity() {
+    let learned = |tokens| AcquireRequest { limits: Vec::new(), ..request(tokens) };
     for tokens in [101, i64::MAX as u64, u64::MAX] {
-        let learned = AcquireRequest { limits: Vec::new(), ..request(tokens) };
-        let decision = played(learned, vec![found(&[Item::live(5000)])]);
+        let decision = played(learned(tokens), vec![found(&[Item::live(5000)])]);
         assert_eq!(decision.outcome, Outcome::NeverFits { limit: "q".into() }, "{tokens}");
     }
+    let (mut machine, _) = started(learned(100));
+    let write = sent(&only(next(&mut machine, found(&[Item::live(5000)])))).remove(0);
+    write.assert_change("ADD b_q_tk -100000");
 }
 
 #[test]
