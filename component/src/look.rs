@@ -118,15 +118,14 @@ impl<'a> Look<'a> {
     fn gather(&mut self, subject: &Subject, owner: Option<&Owner>) -> Option<Served> {
         // What each slot gives.
         let mut parts: Vec<Vec<Take>> = self.slots.iter().map(|_| Vec::new()).collect();
-        for take in self.takes.iter().filter(|take| take.milli > 0) {
+        for take in self.takes {
             let mut holders: Vec<(i128, &mut Vec<Take>)> = Vec::new();
             for (slot, part) in self.slots.iter().zip(&mut parts) {
                 let held = slot.gatherable_milli(&take.limit);
-                if held > 0 {
-                    let place = holders.partition_point(|(other, _)| *other >= held);
-                    holders.insert(place, (held, part));
-                }
+                let place = holders.partition_point(|(other, _)| *other >= held);
+                holders.insert(place, (held, part));
             }
+            // Who holds nothing comes last: whatever is still missing then is nowhere.
             let mut missing = take.milli;
             for (held, part) in holders {
                 if missing > 0 {
@@ -138,10 +137,7 @@ impl<'a> Look<'a> {
                 return None;
             }
         }
-        // An amount of 0 waits while the limit is in debt (R15).
-        if self.takes.iter().any(|take| take.milli == 0 && self.total_milli(&take.limit) < 0)
-            || parts.iter().all(Vec::is_empty)
-        {
+        if self.takes.iter().any(|take| take.milli == 0 && self.is_in_debt(&take.limit)) {
             return None;
         }
         let mut writes: Vec<ConditionalWrite> = Vec::new();
@@ -175,13 +171,18 @@ impl<'a> Look<'a> {
     }
 
     /// What is left of a limit over all shards, millitokens.
-    pub(crate) fn total_milli(&self, limit: &str) -> i128 {
+    fn total_milli(&self, limit: &str) -> i128 {
         self.slots.iter().map(|slot| slot.counted_milli(limit)).fold(0, i128::saturating_add)
     }
 
     /// Whether a live stamp on any shard admits any amount of the limit.
-    pub(crate) fn is_waived(&self, limit: &str) -> bool {
+    fn is_waived(&self, limit: &str) -> bool {
         self.slots.iter().any(|slot| slot.join.pass.is_waived(limit))
+    }
+
+    /// Whether an amount of 0 has to wait (R15).
+    pub(crate) fn is_in_debt(&self, limit: &str) -> bool {
+        self.total_milli(limit).is_negative() && !self.is_waived(limit)
     }
 
     /// What a limit may hold over all shards: shards that stand in different windows, or know
@@ -314,9 +315,14 @@ impl Slot {
         self.join.pass.limit(limit).map_or(0, |pass| pass.after.tokens_milli)
     }
 
-    /// What one transaction could take of a limit here, next to its siblings.
+    /// What one transaction could take of a limit here, next to its siblings: any amount where a
+    /// live stamp says so.
     fn gatherable_milli(&self, limit: &str) -> i128 {
-        if self.join.moves() { 0 } else { self.held_milli(limit) }
+        match &self.join {
+            join if join.moves() => 0,
+            join if join.pass.is_waived(limit) => i128::MAX,
+            _ => self.held_milli(limit),
+        }
     }
 
     /// What counts towards the total: a move changes none.
@@ -376,7 +382,7 @@ pub(crate) fn tokens(milli: i128) -> i64 {
 
 /// The nearest number that fits.
 fn saturate(number: i128) -> i64 {
-    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+    i64::try_from(number).unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
 }
 
 /// Adds a write to a transaction, which may hold one operation for each item only: conditions

@@ -356,11 +356,14 @@ fn r15_a_limit_nobody_knows_is_an_error_before_any_write() {
 
 #[test]
 fn r15_a_limit_that_only_the_item_knows_is_learned() {
-    let mut learned = request(1);
-    learned.limits.clear();
-    let (mut machine, _) = started(learned);
-    let call = only(next(&mut machine, found(&[Item::live(100_000)])));
-    sent(&call)[0].assert_condition(&format!("b_q_ws > {}", NOW - LENGTH));
+    // Off shard 0, and the drawn one.
+    for (shard, count, read) in [(0, 1, vec![0]), (3, 4, vec![0, 3])] {
+        let (mut machine, call) = started(AcquireRequest { limits: Vec::new(), ..drawn(1, shard, count) });
+        let read: Vec<_> = read.into_iter().map(|shard| subject().bucket_pk(shard)).collect();
+        assert_eq!(asked(&call), (read, false));
+        let call = only(next(&mut machine, found(&[Item::live(100_000)])));
+        sent(&call)[0].assert_condition(&format!("b_q_ws > {}", NOW - LENGTH));
+    }
 }
 
 #[test]

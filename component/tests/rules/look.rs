@@ -1,6 +1,6 @@
 //! R9: nobody is turned away while another shard, or several together, could serve.
 
-use onewindow::{AcquireRequest, Amount, Outcome};
+use onewindow::{AcquireRequest, Amount, Limit, Outcome};
 
 use crate::kit::*;
 
@@ -244,4 +244,60 @@ fn r9_two_limits_are_gathered_each_from_where_it_is() {
     writes[0].assert_no_change_of("b_d_tk");
     writes[1].assert_change("ADD b_d_tk -30000");
     writes[1].assert_no_change_of("b_q_tk");
+}
+
+#[test]
+fn r9_a_shard_with_a_live_stamp_gives_any_amount_while_the_rest_is_gathered() {
+    let mut both = drawn(5, 0, 2);
+    both.limits.push(drip());
+    both.consume.push(Amount::new("d", 10));
+    let items = |until| {
+        [0, 1].map(|shard| {
+            Item::shard(shard, 2, 3000, START).with_drip(0).num("rf", NOW).num("b_d_soft", until)
+        })
+    };
+    let mut machine = looking(both.clone(), &items(NOW + 1)[0]);
+    let writes = sent(&only(next(&mut machine, found(&items(NOW + 1)))));
+    writes[0].assert_change("ADD b_q_tk -3000");
+    writes[0].assert_change("ADD b_d_tk -10000");
+    writes[0].assert_condition(&format!("(b_d_tk >= 10000 OR b_d_soft > {NOW} OR bypass > {NOW})"));
+    writes[1].assert_change("ADD b_q_tk -2000");
+    writes[1].assert_no_change_of("b_d");
+    let mut machine = looking(both, &items(NOW)[0]);
+    assert_eq!(retry_after(&done(next(&mut machine, found(&items(NOW))))), 10_001);
+}
+
+#[test]
+fn r15_amount_zero_waits_while_all_shards_together_are_in_debt() {
+    let mut mixed = drawn(5, 0, 2);
+    mixed.limits.push(drip());
+    mixed.consume.push(Amount::new("d", 0));
+    let asked = |owed: i64, until| {
+        let item = |shard, d| Item::shard(shard, 2, 3000, START).with_drip(d).num("rf", NOW);
+        let items = [item(0, -owed), item(1, 5000)].map(|item| item.num("b_d_soft", until));
+        let mut machine = looking(mixed.clone(), &items[0]);
+        next(&mut machine, found(&items))
+    };
+    assert_eq!(retry_after(&done(asked(5001, NOW))), 2, "a thousandth is missing");
+    assert_eq!(sent(&only(asked(5000, NOW))).len(), 2);
+    assert_eq!(sent(&only(asked(5001, NOW + 1))).len(), 2, "a live stamp waives it");
+}
+
+#[test]
+fn r9_r12_a_drip_whose_floored_shares_do_not_hold_the_amount_never_fits() {
+    // A sixteenth of one token, sixteen times, is 0.992.
+    let mut one = drawn(1, 0, 16);
+    (one.limits, one.consume) = (vec![Limit::drip("d", 1, 1, 60)], vec![Amount::new("d", 1)]);
+    let full = |shard| Item::bare(shard).num("shard_count", 16).limit("d", 62, 1000, 1000, 60_000);
+    let items: Vec<_> = (0..16).map(full).collect();
+    let mut machine = looking(one, &items[0]);
+    let decision = done(next(&mut machine, found(&items)));
+    assert_eq!(decision.outcome, Outcome::NeverFits { limit: "d".into() });
+    // Just what they hold together is worth waiting for.
+    let mut all = drawn(60, 0, 4);
+    (all.limits, all.consume) = (vec![drip()], vec![Amount::new("d", 60)]);
+    let items =
+        [0, 1, 2, 3].map(|shard| Item::bare(shard).num("shard_count", 4).with_drip(14_000).num("rf", NOW));
+    let mut machine = looking(all, &items[0]);
+    assert_eq!(retry_after(&done(next(&mut machine, found(&items)))), 4001);
 }

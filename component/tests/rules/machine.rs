@@ -174,6 +174,20 @@ fn section_6_contended_after_four_rounds() {
 }
 
 #[test]
+fn section_6_the_fourth_round_may_still_look() {
+    let due = Item::shard(0, 2, 50_000, START).num("vu", 0);
+    let (mut machine, _) = started(drawn(60, 0, 2));
+    for _ in 0..3 {
+        only(next(&mut machine, refused(Some(&due.clone().num("b_q_gc", 1).num("b_q_tk", 90_000)))));
+        only(next(&mut machine, refused(Some(&due))));
+    }
+    let items = [Item::shard(0, 2, 0, START), Item::shard(1, 2, 0, START)];
+    let look = only(next(&mut machine, refused(Some(&items[0]))));
+    assert_eq!(look.operation, "BatchGetItem");
+    assert_eq!(retry_after(&done(next(&mut machine, found(&items)))), 50_000);
+}
+
+#[test]
 fn section_6_admitted_only_by_a_write_that_landed() {
     let due = Item::live(50_000).num("vu", 0);
     for answer in [committed(), found(&[]), refused(None), error("ThrottlingException")] {
@@ -293,6 +307,19 @@ fn section_6_9_somebody_else_doubled_first() {
     only(step);
     let call = only(next(&mut machine, refused(Some(&Item::shard(0, 2, 3000, START)))));
     assert_eq!(sent(&call)[0].pk, subject().bucket_pk(1));
+}
+
+#[test]
+fn section_6_9_a_shard_0_that_knows_fewer_shards_is_not_what_doubles() {
+    // Behind, its grant without a size: whoever joins tells it. And a count that no doubling makes.
+    let behind = Item::shard(0, 1, 3000, START).without("b_q_gc");
+    for item in [behind, Item::shard(0, 3, 3000, START)] {
+        let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&tired(1, 2)));
+        only(step);
+        let write = sent(&only(next(&mut machine, refused(Some(&item))))).remove(0);
+        assert_eq!(write.pk, subject().bucket_pk(1));
+        write.assert_condition("b_wcu_tk >= 1000");
+    }
 }
 
 #[test]
@@ -441,6 +468,14 @@ fn f6_f17_what_never_fits_is_not_told_to_wait() {
 }
 
 #[test]
+fn f6_f17_the_configuration_says_what_fits_before_what_is_remembered() {
+    let hint = blocked_hint(NOW + 50_000);
+    let raised = |tokens| AcquireRequest { limits: vec![Limit::session("q", 200, 60)], ..request(tokens) };
+    assert_eq!(hint.reject(&raised(150), NOW as u64).map(|it| retry_after(&it)), Some(50_000));
+    assert_eq!(hint.reject(&raised(201), NOW as u64), None);
+}
+
+#[test]
 fn f6_a_remembered_rejection_lasts_until_the_first_shard_comes_back() {
     // The windows are staggered by a lost propagation: shard 0 is full again long before shard 1.
     let items = [Item::shard(0, 2, 0, NOW - 50_000), Item::shard(1, 2, 0, START)];
@@ -554,6 +589,20 @@ fn f26_an_admission_that_opened_tells_the_new_end() {
     let decision = done(next(&mut machine, landed(&over)));
     assert_eq!(decision.limits[0].resets_at_ms, Some((NOW + LENGTH) as u64));
     assert_eq!(decision.limits[0].available, 99);
+}
+
+#[test]
+fn section_6_a_seed_that_is_drawn_badly_draws_every_shard() {
+    // Counters, and numbers whose low bits say nothing.
+    for shift in [0, 16, 32, 40] {
+        let mut drawn: Vec<_> = (0..256_u64)
+            .map(|n| started(AcquireRequest { seed: n << shift, ..hinted(1, 32) }).1)
+            .map(|call| sent(&call)[0].pk.clone())
+            .collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 32, "shifted by {shift}");
+    }
 }
 
 // ---- misuse, clocks, sizes ----

@@ -151,13 +151,21 @@ fn section_6_8_it_gives_up_after_four_writes() {
     assert!(matches!(step, Step::Done(Settlement::Unavailable(_))), "{step:?}");
 }
 
-#[test]
-fn section_6_8_a_gathered_lease_goes_back_where_it_came_from() {
+/// The lease of 6 of `q`: 2 of shard 0, 4 of shard 1.
+fn gathered() -> Lease {
     let items = [Item::shard(0, 2, 3000, START), Item::shard(1, 2, 4000, START)];
     let (mut machine, step) = after_refusal(drawn(6, 0, 2), Some(&items[0]));
     only(step);
     only(next(&mut machine, found(&items)));
-    let Outcome::Admitted(lease) = done(next(&mut machine, committed())).outcome else { panic!() };
+    match done(next(&mut machine, committed())).outcome {
+        Outcome::Admitted(lease) => lease,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn section_6_8_a_gathered_lease_goes_back_where_it_came_from() {
+    let lease = gathered();
     let settled = |actual| match settling(&lease, actual).advance(NOW as u64, &[]) {
         Step::Perform(calls) => calls
             .iter()
@@ -171,6 +179,26 @@ fn section_6_8_a_gathered_lease_goes_back_where_it_came_from() {
     assert_eq!(settled(9), [(pk(0), "ADD b_q_tk -3000".into())]);
     assert_eq!(settled(4), [(pk(0), "ADD b_q_tk 2000".into())]);
     assert_eq!(settled(0), [(pk(0), "ADD b_q_tk 2000".into()), (pk(1), "ADD b_q_tk 4000".into())]);
+}
+
+#[test]
+fn section_6_8_what_befell_two_shards_is_told_as_the_worst_and_of_equals_the_first() {
+    let failed = |reason: &str| onewindow::Reply::Failed(reason.into());
+    let told = |replies: [onewindow::Reply; 2]| {
+        let mut machine = settling(&gathered(), 0);
+        assert!(matches!(at(&mut machine, NOW, &[]), Step::Perform(calls) if calls.len() == 2));
+        match at(&mut machine, NOW, &replies) {
+            Step::Done(settlement) => format!("{settlement:?}"),
+            Step::Perform(calls) => panic!("{calls:?}"),
+        }
+    };
+    assert_eq!(told([refused(None), landed(&Item::live(0))]), "ItemGone");
+    assert!(told([failed("one"), failed("two")]).contains("one"));
+    for reply in [refused(None), failed("one")] {
+        let denied = error("AccessDeniedException");
+        assert!(told([reply.clone(), denied.clone()]).starts_with("Misconfigured"));
+        assert!(told([denied, reply]).starts_with("Misconfigured"));
+    }
 }
 
 #[test]
