@@ -199,12 +199,10 @@ impl Acquire {
             (State::Joining { siblings, pass, .. }, Answer::Cancelled(reasons)) => {
                 self.join_cancelled(siblings, pass.into_read(), &reasons)
             }
-            (State::Joining { pass, .. }, Answer::Refused(_)) => self.read_siblings(pass.into_read()),
             (State::Looking, Answer::Read { items, incomplete: false }) => self.looked(&items),
             (State::Looking, Answer::Read { incomplete: true, .. }) => self.look(),
             (State::Gathering(parts), Answer::Landed(_)) => Ok(self.pass_landed(&parts)),
             (State::Gathering(_), Answer::Cancelled(reasons)) => self.gather_cancelled(&reasons),
-            (State::Gathering(_), Answer::Refused(_)) => self.look(),
             (_, Answer::Busy) => Err(self.contended()),
             _ => Err(Outcome::Unavailable("the table answered something other than what was asked".into())),
         }
@@ -614,12 +612,7 @@ impl Acquire {
         siblings.retain(|shard| shard.id != pass.id);
         self.shard = pass.id;
         self.state = State::Joining { pass, siblings, admits };
-        let table = &self.request.subject.table;
-        let call = match writes.as_slice() {
-            [write] => write.call(table, Images::Both),
-            writes => transaction(table, writes),
-        };
-        Step::Perform(vec![call])
+        Step::Perform(vec![transaction(&self.request.subject.table, &writes)])
     }
 
     fn joined(&mut self, pass: Pass, admits: bool) -> Ended<Step> {

@@ -92,6 +92,8 @@ enum State {
     /// Its configuration is read from the table.
     Configuring,
     Taking(Acquire),
+    /// Its items debit another parent than was thought; and what is to be done after the answer.
+    Astray(Option<String>, Vec<Call>),
     Decided(Decision),
 }
 
@@ -194,7 +196,7 @@ impl Cascade {
         let restarts = self.restarts;
         for above in self.levels.split_off(index.saturating_add(1)) {
             self.strays.extend(above.lease());
-            self.follow_ups.extend(above.give_up());
+            self.follow_ups.extend(above.state.give_up());
         }
         calls.truncate(index);
         let below: Vec<String> =
@@ -207,10 +209,7 @@ impl Cascade {
             Some(_) if below.len() >= MAX_LEVELS => Some("the chain of parents is longer than 8 entities"),
             _ => None,
         };
-        let dropped = mem::replace(&mut level.state, State::Configuring);
-        if let State::Taking(machine) = dropped {
-            self.follow_ups.extend(machine.give_up());
-        }
+        self.follow_ups.extend(mem::replace(&mut level.state, State::Configuring).give_up());
         let key = level.request.subject.hint_key();
         if let Some(cause) = cause {
             level.state = State::Decided(bare(Outcome::Failed(Error::unsupported(cause)), key));
@@ -348,10 +347,12 @@ impl Level {
         let State::Taking(machine) = &mut self.state else { return Vec::new() };
         match machine.advance(now_ms, replies) {
             Step::Perform(calls) => calls,
-            // Whom the items debit instead is for the cascade to see.
-            Step::Done(_) if machine.met().is_some() => Vec::new(),
             Step::Done(decision) => {
-                self.state = State::Decided(decision);
+                self.state = match machine.met() {
+                    // Whom the items debit instead is for the cascade to see.
+                    Some(parent) => State::Astray(parent.map(ToOwned::to_owned), decision.follow_ups),
+                    None => State::Decided(decision),
+                };
                 self.decided_ms = now_ms;
                 Vec::new()
             }
@@ -374,7 +375,7 @@ impl Level {
 
     fn met(&self) -> Option<Option<String>> {
         match &self.state {
-            State::Taking(machine) => machine.met().map(|parent| parent.map(ToOwned::to_owned)),
+            State::Astray(parent, _) => Some(parent.clone()),
             _ => None,
         }
     }
@@ -403,17 +404,19 @@ impl Level {
             _ => None,
         }
     }
-
-    fn give_up(self) -> Vec<Call> {
-        match self.state {
-            State::Configuring => Vec::new(),
-            State::Taking(machine) => machine.give_up(),
-            State::Decided(decision) => decision.follow_ups,
-        }
-    }
 }
 
 impl State {
+    /// What was to be done after the answer, of a level that is let go.
+    fn give_up(self) -> Vec<Call> {
+        match self {
+            Self::Configuring => Vec::new(),
+            Self::Taking(machine) => machine.give_up(),
+            Self::Astray(_, follow_ups) => follow_ups,
+            Self::Decided(decision) => decision.follow_ups,
+        }
+    }
+
     fn taking(request: &AcquireRequest, parent: Option<String>) -> Self {
         if request.consume.is_empty() && !request.limits.is_empty() {
             // None of its limits is asked for: nothing stands in the way.

@@ -267,7 +267,7 @@ impl LimitPass {
 /// for slots it has since given away, and adding by it would mint them twice.
 fn capacity_shift(old_milli: i128, new_milli: i128, grant_count: i128, shard_count: i128) -> i128 {
     let difference = new_milli.saturating_sub(old_milli);
-    if difference < 0 {
+    if difference.is_negative() {
         share(new_milli, grant_count).saturating_sub(share(old_milli, grant_count))
     } else {
         share(difference, shard_count.max(grant_count))
@@ -296,14 +296,13 @@ pub(crate) fn state_of(limit: &Limit) -> LimitState {
     state
 }
 
-/// The write budget of a new item.
+/// The write budget of a new item: a thousand writes, and a thousand more each second.
 fn fresh_wcu() -> LimitState {
     LimitState {
         name: Arc::from("wcu"),
         tokens_milli: 1_000_000,
         capacity_milli: 1_000_000,
         refill_amount_milli: 1_000_000,
-        refill_period_ms: 1000,
         ..LimitState::default()
     }
 }

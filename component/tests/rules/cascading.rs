@@ -1,7 +1,7 @@
 //! Section 7: an acquire on an entity that debits a parent too takes from both or from neither.
 
 use onewindow::{
-    AcquireRequest, Call, Cascade, CascadeDecision, ErrorCode, Limit, Outcome, Reply, Step, Subject,
+    AcquireRequest, Call, Cascade, CascadeDecision, ErrorCode, Hint, Limit, Outcome, Reply, Step, Subject,
 };
 use serde_json::json;
 
@@ -223,6 +223,49 @@ fn section_7_a_chain_that_changed_is_taken_up_again_and_the_stray_given_back() {
     assert!(decision.outcome.is_admitted());
     let chain: Vec<_> = decision.levels.iter().map(|level| level.entity.as_str()).collect();
     assert_eq!(chain, ["e", "new"]);
+}
+
+#[test]
+fn section_7_what_a_given_up_sequence_had_begun_is_finished_after_the_answer() {
+    // The entity's bucket is doubled, and the new shard turns out to debit a parent.
+    let subject = level("e", 1).subject;
+    let hint = Hint { key: subject.hint_key(), shard_count: 2, blocked: Vec::new() };
+    let (mut machine, first) = begun(vec![AcquireRequest { hint: Some(hint), ..level("e", 1) }]);
+    let on = |pk: &str, count| item_of("e", 20_000).text("PK", pk).num("shard_count", count).num("rf", NOW);
+    let drawn = on(&pks(&first)[0], 2).num("b_wcu_tk", 0);
+    calls(go(&mut machine, &[refused(Some(&drawn))]));
+    let retried = calls(go(&mut machine, &[landed(&on(&subject.bucket_pk(0), 4))]));
+    let made = under(on(&pks(&retried)[0], 4), "p");
+    let again = calls(go(&mut machine, &[refused(Some(&made))]));
+    assert_eq!(again.len(), 2);
+    let replies = [landed(&under(on(&pks(&again[..1])[0], 4), "p")), unconfigured()];
+    calls(go(&mut machine, &replies));
+    let decision = decided(go(&mut machine, &[landed(&item_of("p", 50_000))]));
+    assert!(decision.outcome.is_admitted());
+    assert_eq!(pks(&decision.follow_ups), [subject.bucket_pk(1)]);
+    sent(&decision.follow_ups[0])[0].assert_change("SET shard_count = 4");
+}
+
+#[test]
+fn section_7_what_a_level_let_go_had_begun_is_finished_after_the_answer() {
+    // The former parent's bucket was doubled, and its new shard is on the way.
+    let subject = level("old", 1).subject;
+    let hint = Hint { key: subject.hint_key(), shard_count: 2, blocked: Vec::new() };
+    let old = AcquireRequest { hint: Some(hint), ..level("old", 1) };
+    let (mut machine, first) = begun(vec![level("e", 1), old]);
+    let on = |pk: &str, count| item_of("old", 20_000).text("PK", pk).num("shard_count", count).num("rf", NOW);
+    let due = under(item_of("e", 20_000), "old").num("vu", 0);
+    let drawn = on(&pks(&first)[1], 2).num("b_wcu_tk", 0);
+    calls(go(&mut machine, &[refused(Some(&due)), refused(Some(&drawn))]));
+    let doubled = landed(&on(&subject.bucket_pk(0), 4));
+    let third = calls(go(&mut machine, &[refused(Some(&due)), doubled]));
+    let made = on(&pks(&third)[1], 4).num("vu", 0);
+    let moved = under(item_of("e", 20_000), "new");
+    calls(go(&mut machine, &[refused(Some(&moved)), refused(Some(&made))]));
+    calls(go(&mut machine, &[landed(&moved), unconfigured()]));
+    let decision = decided(go(&mut machine, &[landed(&item_of("new", 50_000))]));
+    assert!(decision.outcome.is_admitted());
+    assert_eq!(pks(&decision.follow_ups), [subject.bucket_pk(1)]);
 }
 
 #[test]

@@ -147,7 +147,10 @@ fn r7_the_first_shard_ever_gets_the_whole_capacity() {
         &format!("b_q_ws = {NOW}"),
         &format!("b_q_wa = {NOW}"),
         "b_q_gc = 1",
+        "b_wcu_tk = 1000000",
         "b_wcu_cp = 1000000",
+        "b_wcu_ra = 1000000",
+        "b_wcu_rp = 1000",
     ] {
         writes[0].assert_stores(wanted);
     }
@@ -474,4 +477,16 @@ fn r8_an_operators_parameters_outlive_an_old_configuration() {
     let writes = sent(&only(next(&mut machine, found(&[sized]))));
     writes[0].assert_stores("b_q_cp = 100000");
     writes[0].assert_stores("b_q_tk = 49000");
+}
+
+#[test]
+fn r15_a_limit_that_only_a_sibling_knows_is_joined_as_it_has_it() {
+    let (mut machine, _) = started(AcquireRequest { limits: Vec::new(), ..drawn(1, 1, 2) });
+    let donor = [Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1)];
+    only(next(&mut machine, found(&donor)));
+    only(next(&mut machine, refused(None)));
+    let writes = sent(&only(next(&mut machine, found(&donor))));
+    for wanted in ["b_q_cp = 100000", "b_q_rsa = 60", "b_q_gc = 2", "b_q_tk = 29000"] {
+        writes[0].assert_stores(wanted);
+    }
 }

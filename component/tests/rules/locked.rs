@@ -170,6 +170,60 @@ fn r10_a_balance_that_does_not_move_is_not_written() {
 }
 
 #[test]
+fn r10_what_does_not_raise_a_balance_lets_credits_land_in_between() {
+    // Only `vu` is due. `w` is not asked for, and nothing happens to it.
+    let item = Item::live(50_000)
+        .num("vu", 0)
+        .limit("w", 5000, 10_000, 0, 1000)
+        .num("b_w_rsa", 60)
+        .num("b_w_ws", NOW - 1000)
+        .num("b_w_wa", NOW - 1000)
+        .num("b_w_gc", 1);
+    let write = locked(&item, 1);
+    assert_eq!(
+        write.conditions,
+        [
+            format!("rf = {}", NOW - 1000),
+            "(attribute_not_exists(disabled) OR disabled <> true)".into(),
+            "(attribute_not_exists(cascade) OR cascade <> true)".into(),
+            "vu = 0".into(),
+            format!("b_q_ws = {}", NOW - 10_000),
+            format!("b_q_wa = {}", NOW - 10_000),
+            "b_q_tk >= 1000".into(),
+            format!("b_w_ws = {}", NOW - 1000),
+            format!("b_w_wa = {}", NOW - 1000),
+        ]
+    );
+    write.assert_no_change_of("b_w");
+}
+
+#[test]
+fn r10_a_balance_moves_by_no_more_than_the_table_can_add() {
+    let debt = |beyond: i128| 100_000 - 10_i128.pow(37) - beyond;
+    let opened = |tokens: i128| {
+        let item = Item::shard(0, 1, 0, NOW - LENGTH).num("b_q_tk", tokens).read();
+        Pass::of(&item, &settings(&[quota()], NOW)).map(|pass| pass.limit("q").unwrap().after.tokens_milli)
+    };
+    assert_eq!(opened(debt(0)), Ok(100_000));
+    assert_eq!(opened(debt(1)).unwrap_err().code.as_str(), "overflow");
+}
+
+#[test]
+fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
+    let item = Item::shard(2, 4, 7000, NOW - LENGTH).num("b_q_tc", 500).with_drip(1000).num("ttl", 5);
+    let pass = pass(&item.without("b_d_tc"), NOW);
+    let after = pass.after(&[take("q", 1, &[quota()])]);
+    let (q, d) = (after.limit("q").unwrap(), after.limit("d").unwrap());
+    assert_eq!((q.tokens_milli, q.consumed_milli, q.window_start_ms), (24_000, Some(1500), Some(NOW)));
+    assert_eq!((d.tokens_milli, d.consumed_milli), (1250, None), "not taken from: no count of its own");
+    assert_eq!((after.id, after.shard_count, after.last_refill_ms), (2, 4, NOW));
+    assert_eq!(after.valid_until_ms, Some(NOW + LENGTH));
+    assert_eq!(after.ttl_seconds, Some(NOW / 1000 + 7 * 60));
+    assert_eq!((after.pk.as_str(), after.limits.len()), (subject().bucket_pk(2).as_str(), 2));
+    assert_eq!(after.wcu.unwrap().tokens_milli, 1_000_000);
+}
+
+#[test]
 fn r10_a_lower_capacity_takes_a_debtor_no_floor_it_cannot_meet() {
     // F2: 60 of 100 used, then the capacity is 10: 50 in debt, and still writable.
     let limits = [Limit::session("q", 10, 60)];
@@ -435,6 +489,23 @@ fn r15_an_item_that_agrees_with_an_authoritative_configuration_is_not_due() {
 }
 
 #[test]
+fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
+    let changed = |limit: Limit, item: &Item| {
+        let limits = [limit];
+        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        spelled(&Pass::of(&item.read(), &settings).unwrap().write(&subject(), &Owner::default(), &[]))
+    };
+    let to_quota = changed(Limit::session("d", 60, 60), &Item::bare(0).with_drip(0));
+    to_quota.assert_condition("attribute_not_exists(b_d_ws)");
+    to_quota.assert_condition("attribute_not_exists(b_d_wa)");
+    to_quota.assert_change(&format!("SET b_d_ws = {NOW}"));
+    let to_drip = changed(Limit::drip("q", 100, 100, 60), &Item::live(50_000));
+    to_drip.assert_condition(&format!("b_q_ws = {}", NOW - 10_000));
+    to_drip.assert_condition(&format!("b_q_wa = {}", NOW - 10_000));
+    to_drip.assert_change("REMOVE b_q_rsa");
+}
+
+#[test]
 fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     // F16: 60 of 100 used; raised to 150, 90 are left, not 150.
     let limits = [Limit::session("q", 150, 60)];
@@ -533,6 +604,18 @@ fn section_6_10_skips_an_item_with_a_window_that_is_pending_and_over() {
     assert!(!written(&overtaken));
     // It is over at its end, and not before.
     assert!(written(&overtaken.num("b_q_ws", NOW - LENGTH + 1)));
+}
+
+#[test]
+fn section_6_10_writes_where_something_is_raised_and_records_what_it_read() {
+    let written = |item: &Item| refill::write(None, &item.read(), NOW).unwrap();
+    let full = Item::live(50_000).num("b_q_tc", 1000).with_drip(60_000);
+    assert_eq!(written(&full), None, "nothing dripped in");
+    let less = full.num("b_d_tk", 59_999);
+    spelled(&written(&less).unwrap()).assert_change("ADD b_d_tk 1");
+    // Over, and older than the marker: `rf` told that it was applied, and is about to move.
+    let over = less.num("b_q_ws", NOW - LENGTH).without("b_q_wa");
+    spelled(&written(&over).unwrap()).assert_change(&format!("SET b_q_wa = {}", NOW - LENGTH));
 }
 
 #[test]

@@ -220,6 +220,20 @@ fn r9_shards_that_disagree_on_their_number_are_all_asked() {
 }
 
 #[test]
+fn r8_a_shard_that_is_told_the_count_keeps_the_size_it_was_granted_at() {
+    // Its grant has no size of its own, and the count it was read off is about to change.
+    let old = Item::shard(1, 2, 40_000, START).without("b_q_gc").num("vu", 0);
+    let items = [Item::shard(0, 4, 0, START), old, Item::shard(2, 4, 0, START), Item::shard(3, 4, 0, START)];
+    let mut machine = looking(drawn(30, 0, 4), &items[0]);
+    let write = sent(&only(next(&mut machine, found(&items)))).remove(0);
+    write.assert_change("SET shard_count = 4");
+    write.assert_change("SET b_q_gc = 2");
+    write.assert_condition("attribute_not_exists(b_q_gc)");
+    write.assert_condition("(attribute_not_exists(shard_count) OR shard_count <= 4)");
+    write.assert_change("ADD b_q_tk -30000");
+}
+
+#[test]
 fn r9_a_look_that_was_cut_short_is_made_again() {
     let items = [Item::shard(0, 2, 0, START), Item::shard(1, 2, 9000, START)];
     let mut machine = looking(drawn(5, 0, 2), &items[0]);
