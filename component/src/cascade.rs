@@ -67,7 +67,6 @@ pub struct CascadeDecision {
 pub struct Cascade {
     levels: Vec<Level>,
     restarts: u32,
-    begun: bool,
     /// Taken from entities that turned out not to be in the chain.
     strays: Vec<Lease>,
     follow_ups: Vec<Call>,
@@ -121,14 +120,7 @@ impl Cascade {
             parent = Some(entity);
         }
         made.reverse();
-        Self {
-            levels: made,
-            restarts: 0,
-            begun: false,
-            strays: Vec::new(),
-            follow_ups: Vec::new(),
-            giving_back: None,
-        }
+        Self { levels: made, restarts: 0, strays: Vec::new(), follow_ups: Vec::new(), giving_back: None }
     }
 
     /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
@@ -147,18 +139,13 @@ impl Cascade {
         if replies.len() != expected {
             return self.failed(Error::miscounted(replies.len(), &decimal(expected)));
         }
-        let first = !mem::replace(&mut self.begun, true);
         let mut rest = replies;
         let mut calls = Vec::new();
         for level in &mut self.levels {
             let own = mem::take(&mut level.calls);
             let (mine, others) = rest.split_at_checked(own).unwrap_or((rest, &[]));
             rest = others;
-            if own > 0 || first {
-                calls.push(level.step(now_ms, mine));
-            } else {
-                calls.push(Vec::new());
-            }
+            calls.push(level.step(now_ms, mine));
         }
         while let Some(index) = self.levels.iter().position(|level| level.met().is_some()) {
             self.take_up_again(index, now_ms, &mut calls);
@@ -432,8 +419,7 @@ impl AcquireRequest {
     /// The same request of an entity above.
     fn of_parent(&self, parent: &str) -> Self {
         let subject = Subject { entity: parent.to_owned(), ..self.subject.clone() };
-        let seed = self.seed.rotate_left(17);
-        Self { subject, authoritative: false, permanent: false, hint: None, seed, ..self.clone() }
+        Self { subject, authoritative: false, permanent: false, ..self.clone() }
     }
 
     /// The request of what the limits name alone.

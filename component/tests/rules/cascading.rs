@@ -116,6 +116,7 @@ fn section_7_a_chain_that_is_not_known_is_found_from_the_items() {
     let replies = [landed(&under(item_of("e", 49_000), "p")), found(&[configured])];
     let third = calls(go(&mut machine, &replies));
     assert_eq!(pks(&third), ["ns/BUCKET#p#r#0"]);
+    sent(&third[0])[0].assert_condition("b_q_cp = 100000"); // read from the table in this very pass (R15)
     let decision = decided(go(&mut machine, &[landed(&item_of("p", 9_000))]));
     assert!(decision.outcome.is_admitted());
     assert_eq!(decision.levels.len(), 2);
@@ -177,6 +178,47 @@ fn section_7_nobody_who_did_not_admit_is_given_anything() {
     let both = [refused(Some(&under(item_of("e", 1_000), "p"))), refused(Some(&item_of("p", 0)))];
     let decision = decided(go(&mut machine, &both));
     assert_eq!((decision.decided_by, decision.levels.len()), (0, 2));
+}
+
+#[test]
+fn section_7_of_two_that_say_no_the_longer_wait_is_told() {
+    let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
+    let later = item_of("p", 0).num("b_q_ws", NOW).num("b_q_wa", NOW);
+    let both = [refused(Some(&under(item_of("e", 1_000), "p"))), refused(Some(&later))];
+    let decision = decided(go(&mut machine, &both));
+    assert_eq!(decision.decided_by, 1);
+    assert!(matches!(decision.outcome, Outcome::Rejected { retry_after_ms: 60_000 }), "{decision:#?}");
+}
+
+#[test]
+fn section_7_every_limit_of_a_level_is_given_back() {
+    let both = |entity| {
+        let mut both = level(entity, 2);
+        both.limits.push(drip());
+        both.consume.push(onewindow::Amount::new("d", 3));
+        both
+    };
+    let (mut machine, _) = begun(vec![both("e"), both("p")]);
+    let took = under(item_of("e", 50_000).with_drip(20_000), "p");
+    let replies = [landed(&took), refused(Some(&item_of("p", 1_000).with_drip(20_000)))];
+    let back = calls(go(&mut machine, &replies));
+    sent(&back[0])[0].assert_change("ADD b_q_tk 2000");
+    sent(&back[0])[0].assert_change("ADD b_d_tk 3000");
+}
+
+#[test]
+fn r15_a_parent_that_the_table_does_not_configure_keeps_what_its_items_say() {
+    // What is the truth for the entity, and forever, is neither for those above it.
+    let own = AcquireRequest { authoritative: true, permanent: true, ..level("e", 1) };
+    let (mut machine, _) = begun(vec![own]);
+    let second = calls(go(&mut machine, &[refused(Some(&under(item_of("e", 50_000), "p")))]));
+    sent(&second[0])[0].assert_condition("b_q_cp = 100000");
+    let replies = [landed(&under(item_of("e", 49_000), "p")), unconfigured()];
+    let third = calls(go(&mut machine, &replies));
+    sent(&third[0])[0].assert_no_condition_on("b_q_cp");
+    let due = item_of("p", 50_000).num("vu", 0);
+    let pass = calls(go(&mut machine, &[refused(Some(&due))]));
+    sent(&pass[0])[0].assert_change(&format!("SET ttl = {}", NOW / 1000 + 420));
 }
 
 #[test]
@@ -366,9 +408,28 @@ fn section_7_a_chain_that_leads_back_is_refused() {
 }
 
 #[test]
+fn section_7_a_chain_may_be_eight_entities_long() {
+    let (mut machine, first) = begun((0..8).map(|n| level(&format!("e{n}"), 1)).collect());
+    assert_eq!(first.len(), 8);
+    let replies: Vec<_> = (0..8)
+        .map(|n| match n {
+            7 => refused(Some(&under(item_of("e7", 50_000), "e8"))),
+            _ => landed(&under(item_of(&format!("e{n}"), 50_000), &format!("e{}", n + 1))),
+        })
+        .collect();
+    let back = calls(go(&mut machine, &replies));
+    assert_eq!(back.len(), 7);
+    let given: Vec<_> = (0..7).map(|n| landed(&item_of(&format!("e{n}"), 51_000))).collect();
+    match decided(go(&mut machine, &given)).outcome {
+        Outcome::Failed(error) => assert!(error.message.contains("longer than 8"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn section_7_items_that_never_agree_end_as_contended() {
     let (mut machine, mut asked) = begun(vec![level("e", 1)]);
-    let mut steps = 0;
+    let mut steps = 0; // each asks the entity once
     let decision = loop {
         steps += 1;
         assert!(steps < 60, "no end");
@@ -387,6 +448,7 @@ fn section_7_items_that_never_agree_end_as_contended() {
         }
     };
     assert!(matches!(decision.outcome, Outcome::Contended { .. }), "{decision:#?}");
+    assert_eq!(steps, 13, "taken up again twelve times");
 }
 
 #[test]

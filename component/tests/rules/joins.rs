@@ -121,6 +121,18 @@ fn r7_a_limit_added_to_an_existing_item_is_seeded_by_the_same_rule() {
 }
 
 #[test]
+fn r7_an_existing_items_own_stamps_count_and_not_the_record() {
+    // The record was made to cascade since; whoever changes it restamps the items.
+    let own = Item::bare(1).num("shard_count", 2).with_drip(0);
+    let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").flag("cascade");
+    let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&own));
+    only(step);
+    let donor = Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1);
+    let writes = sent(&only(next(&mut machine, found(&[donor, own, record.text("parent_id", "p")]))));
+    assert_eq!(writes.len(), 2);
+}
+
+#[test]
 fn r7_the_first_shard_ever_gets_the_whole_capacity() {
     let (mut machine, step) = after_refusal(request(1), None);
     let writes = sent(&only(step));

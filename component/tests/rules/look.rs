@@ -146,6 +146,36 @@ fn r9_the_whole_capacity_of_an_entity_whose_window_is_over() {
 }
 
 #[test]
+fn r9_r8_what_making_a_slot_asks_of_a_neighbour_is_part_of_the_neighbours_own_write() {
+    // Slots 2 and 3 were never granted. Shard 0 gives some of its own, and is told of them.
+    let items = [
+        Item::shard(0, 2, 20_000, START).num("b_q_gc", 4),
+        Item::shard(1, 4, 20_000, START).num("b_q_tc", 9000),
+    ];
+    let mut machine = looking(drawn(60, 1, 4), &items[1]);
+    let writes = sent(&only(next(&mut machine, found(&items))));
+    let pks: Vec<_> = writes.iter().map(|write| (write.kind.as_str(), write.pk.clone())).collect();
+    let pk = |shard| subject().bucket_pk(shard);
+    assert_eq!(
+        pks,
+        [
+            ("Update", pk(0)),
+            ("Put", pk(2)),
+            ("Put", pk(3)),
+            ("ConditionCheck", "ns/ENTITY#e".into()),
+            ("ConditionCheck", pk(1))
+        ]
+    );
+    writes[0].assert_change("ADD b_q_tk -10000");
+    writes[0].assert_change("SET shard_count = 4");
+    for wanted in ["b_wcu_tk >= 1000", "shard_count = 2", "b_q_gc = 4", "attribute_exists(PK)"] {
+        let times = writes[0].conditions.iter().filter(|it| *it == wanted).count();
+        assert_eq!(times, 1, "{wanted}: {:#?}", writes[0].conditions);
+    }
+    writes[4].assert_condition("shard_count = 4");
+}
+
+#[test]
 fn r9_f23_a_limit_that_no_shard_has_yet_is_gathered_too() {
     // `q` was added to the configuration of an entity of two shards: 60 of 100 must be served.
     let bare = [0, 1].map(|shard| Item::bare(shard).num("shard_count", 2).with_drip(0));

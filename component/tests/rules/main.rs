@@ -10,6 +10,7 @@ mod joins;
 mod locked;
 mod look;
 mod machine;
+mod preview;
 mod properties;
 mod replies;
 mod settling;
