@@ -605,11 +605,10 @@ impl Acquire {
         Ok(self.send_join(join, siblings, admits))
     }
 
-    fn send_join(&mut self, join: Join, mut siblings: Vec<Shard>, admits: bool) -> Step {
+    fn send_join(&mut self, join: Join, siblings: Vec<Shard>, admits: bool) -> Step {
         let takes = if admits { self.takes.as_slice() } else { &[] };
         let (pass, writes) = join.into_writes(&self.request.subject, self.owner.as_ref(), takes);
         let writes = self.gated(writes);
-        siblings.retain(|shard| shard.id != pass.id);
         self.shard = pass.id;
         self.state = State::Joining { pass, siblings, admits };
         Step::Perform(vec![transaction(&self.request.subject.table, &writes)])

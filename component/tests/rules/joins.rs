@@ -433,6 +433,31 @@ fn r8_a_cancelled_plan_is_made_anew_twice_and_then_contended() {
 }
 
 #[test]
+fn r8_what_a_cancelled_plan_was_made_from_is_read_again_unless_only_the_record_differs() {
+    let donor = Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1);
+    let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").num("pgen", 7);
+    let (ok, no) = (("None", None), ("ConditionalCheckFailed", Some(&donor)));
+    let changed = ("ConditionalCheckFailed", Some(&record));
+    let lost = |reasons: &[(&str, Option<&Item>)]| {
+        let (mut machine, step) = after_refusal(drawn(1, 1, 2), None);
+        only(step);
+        only(next(&mut machine, found(std::slice::from_ref(&donor))));
+        only(next(&mut machine, cancelled(reasons)))
+    };
+    let replanned = sent(&lost(&[ok, ok, changed]));
+    replanned[0].assert_stores("pgen = 7");
+    replanned[0].assert_stores("b_q_tk = 29000");
+    replanned[1].assert_change("ADD b_q_tk -30000");
+    assert_eq!(lost(&[ok, no, changed]).operation, "BatchGetItem");
+    // A limit is seeded: its transaction has no record, and what comes last is a sibling.
+    let own = Item::bare(1).num("shard_count", 2).with_drip(0);
+    let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&own));
+    only(step);
+    only(next(&mut machine, found(&[donor.clone(), own])));
+    assert_eq!(only(next(&mut machine, cancelled(&[ok, no]))).operation, "BatchGetItem");
+}
+
+#[test]
 fn r8_a_rejected_pass_still_commits_its_move() {
     let start = NOW - 10_000;
     let donor = Item::shard(0, 2, 30_000, start).num("b_q_gc", 1);
