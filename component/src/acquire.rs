@@ -27,7 +27,7 @@ use crate::{
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
-    materialise::{Pass, Settings, Take, check_unscheduled, served_gates},
+    materialise::{Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
     preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
@@ -263,7 +263,7 @@ impl Acquire {
             }
         }
         for shard in &shards {
-            self.hear_of(shard.shard_count);
+            self.hear_of(proven_count(shard));
         }
         self.fast(self.shard)
     }
@@ -323,7 +323,7 @@ impl Acquire {
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
         let after = image.shard().map_err(Error::after_landing)?;
-        self.hear_of(after.shard_count);
+        self.hear_of(proven_count(&after));
         self.restamp(&after);
         let takes = self.takes.clone();
         Ok(self.admitted(&[(after, takes)]))
@@ -362,7 +362,7 @@ impl Acquire {
     fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image else { return self.create() };
         let image = image.shard()?;
-        self.hear_of(image.shard_count);
+        self.hear_of(proven_count(&image));
         self.learn_lengths(core::slice::from_ref(&image));
         let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
         if obstacle == Some(Obstacle::Disabled) {
@@ -493,7 +493,7 @@ impl Acquire {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);
         };
-        self.hear_of(image.shard_count);
+        self.hear_of(proven_count(&image));
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast(from.saturating_add(draw(self.request.seed, from)));
         }
@@ -557,7 +557,7 @@ impl Acquire {
         let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids();
         for sibling in &siblings {
-            self.hear_of(sibling.shard_count);
+            self.hear_of(proven_count(sibling));
         }
         if self.sibling_ids() != known {
             // A sibling knows of more shards, so more of them could cover the slot.
@@ -652,7 +652,7 @@ impl Acquire {
         }
         for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
             if let Some(shard) = item.shard().ok().filter(|_| !item.is_entity_record()) {
-                self.hear_of(shard.shard_count);
+                self.hear_of(proven_count(&shard));
             }
         }
         self.read_siblings(own)
@@ -677,7 +677,7 @@ impl Acquire {
         let shards = Attributes::shards(items)?;
         let known = self.shard_count;
         for shard in &shards {
-            self.hear_of(shard.shard_count);
+            self.hear_of(proven_count(shard));
         }
         if self.shard_count > known {
             return self.look();

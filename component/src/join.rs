@@ -10,7 +10,7 @@ use crate::{
     grant::{self, Grant, Sibling, candidates},
     item::{LimitState, Owner, Shard},
     key::{META_SK, STATE_SK, Subject, legal_count},
-    materialise::{LimitPass, Pass, Settings, Take, state_of},
+    materialise::{LimitPass, Pass, Settings, Take, proven_count, state_of},
     window::Window,
     write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
@@ -60,7 +60,7 @@ pub struct Candidate {
 pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Error> {
     let mut shard_count = reading.shard_count.max(reading.slot.saturating_add(1));
     for shard in reading.siblings.iter().chain(reading.own) {
-        shard_count = shard_count.max(legal_count(shard.shard_count));
+        shard_count = shard_count.max(legal_count(proven_count(shard)));
     }
     let slots = candidates(reading.slot, shard_count);
     let mut found: Vec<Candidate> = slots

@@ -13,7 +13,7 @@ use crate::{
     join::{self, Join, Reading},
     key::Subject,
     limit::Amount,
-    materialise::{Pass, Settings, Take},
+    materialise::{Pass, Settings, Take, proven_count},
     preview::{ShardView, WindowState},
     window::{Window, told_ms},
     write::{Action, ConditionalWrite},
@@ -77,7 +77,7 @@ impl<'a> Look<'a> {
         Ok(Self { slots, takes, settings })
     }
 
-    /// The given items alone, each by the shard count it knows.
+    /// The given items alone, each by the shard count it proves.
     pub(crate) fn present(
         shards: &[Shard],
         takes: &'a [Take],
@@ -85,7 +85,7 @@ impl<'a> Look<'a> {
     ) -> Result<Self, Error> {
         let mut slots = Vec::new();
         for shard in shards {
-            slots.push(Slot::present(shard, shard.shard_count, &settings)?);
+            slots.push(Slot::present(shard, proven_count(shard), &settings)?);
         }
         Ok(Self { slots, takes, settings })
     }

@@ -603,7 +603,7 @@ impl Pass {
 /// Another writer may seed a quota sized at 16 shards onto an item that was made by one which knew
 /// of 8, and leave the count as it is. The next reset at 8 would grant again what the shard split
 /// off meanwhile was granted.
-fn proven_count(shard: &Shard) -> u32 {
+pub(crate) fn proven_count(shard: &Shard) -> u32 {
     let granted = shard.limits.iter().filter_map(|limit| u32::try_from(limit.grant_count?).ok()).max();
     shard.shard_count.max(granted.map_or(1, legal_count))
 }

@@ -11,7 +11,7 @@ use crate::{
     key::{MAX_SHARD_COUNT, Subject},
     limit::{Limit, instant_ms},
     look::Look,
-    materialise::{Settings, Take},
+    materialise::{Settings, Take, proven_count},
     request::check_limits,
     wire::{Answer, read},
     write::batch_read,
@@ -234,8 +234,8 @@ impl Preview {
             self.shards.retain(|other| other.id != shard.id);
             self.shards.push(shard);
         }
-        let stored = self.shards.iter().map(|shard| shard.shard_count);
-        let count = crate::key::legal_count(stored.chain(self.shard_count).max().unwrap_or(1));
+        let proven = self.shards.iter().map(proven_count);
+        let count = crate::key::legal_count(proven.chain(self.shard_count).max().unwrap_or(1));
         let known = self.shard_count.replace(count).unwrap_or(0);
         let rest: Vec<u32> = (0..count).filter(|id| *id >= known && !self.asked.contains(id)).collect();
         if !rest.is_empty() {

@@ -77,10 +77,12 @@ fn section_7_the_steady_state_is_one_round_trip_side_by_side() {
     for (call, parent) in first.iter().zip([Some("p"), Some("g"), None]) {
         let write = &sent(call)[0];
         assert_eq!(call.operation, "UpdateItem");
+        write.assert_condition(&format!("(b_q_tk >= 2000 OR b_q_soft > {NOW} OR bypass > {NOW})"));
         match parent {
             Some(parent) => {
                 write.assert_condition("cascade = true");
                 write.assert_condition(&format!("parent_id = {parent}"));
+                write.assert_no_condition_on("cascade <>");
             }
             None => {
                 write.assert_condition("(attribute_not_exists(cascade) OR cascade <> true)");

@@ -345,3 +345,25 @@ fn r9_r12_a_drip_whose_floored_shares_do_not_hold_the_amount_never_fits() {
     let mut machine = looking(all, &items[0]);
     assert_eq!(retry_after(&done(next(&mut machine, found(&items)))), 4001);
 }
+
+#[test]
+fn r4_a_look_takes_a_grant_sized_at_more_shards_as_proof_too() {
+    // Shard 1 says two; its grant was sized at four, so slot 3 may have been split off it since.
+    let pending = Item::shard(1, 2, 0, START).num("b_q_gc", 4).num("b_q_wa", START - LENGTH);
+    let items = [Item::shard(0, 2, 0, START), pending];
+    let mut machine = looking(drawn(30, 0, 2), &items[0]);
+    let (keys, _) = asked(&only(next(&mut machine, found(&items))));
+    assert_eq!(keys.len(), 4);
+}
+
+#[test]
+fn r4_a_proof_on_the_only_shard_that_is_known_is_looked_into() {
+    // Its share is a half, so the other half is elsewhere: contended would be for ever.
+    let over = Item::shard(0, 1, 0, NOW - LENGTH).num("b_q_gc", 2);
+    let (mut machine, step) = after_refusal(request(60), Some(&over));
+    assert_eq!(asked(&only(step)).0.len(), 2);
+    let writes = sent(&only(next(&mut machine, found(&[over]))));
+    writes[0].assert_change("SET shard_count = 2");
+    writes[0].assert_change("ADD b_q_tc 50000");
+    writes[1].assert_stores("b_q_tk = 40000");
+}
