@@ -50,6 +50,7 @@ fn r9_a_shard_that_can_serve_after_its_own_pass() {
     let items = [Item::shard(0, 2, 0, START), ended];
     let mut machine = looking(drawn(50, 0, 2), &items[0]);
     let call = only(next(&mut machine, found(&items)));
+    assert_eq!(call.operation, "UpdateItem", "it is there, so nothing is joined");
     sent(&call)[0].assert_condition(&format!("rf = {}", NOW - 1000));
     sent(&call)[0].assert_change(&format!("SET b_q_ws = {NOW}"));
 }
@@ -97,6 +98,9 @@ fn r9_gathers_from_the_fullest_and_as_few_as_serve() {
     writes[1].assert_condition(&format!("(b_q_tk >= 3000 OR b_q_soft > {NOW} OR bypass > {NOW})"));
     let decision = done(next(&mut machine, committed()));
     assert!(decision.outcome.is_admitted());
+    // Just what two of them hold.
+    let mut machine = looking(drawn(10, 0, 4), &items[0]);
+    assert_eq!(sent(&only(next(&mut machine, found(&items)))).len(), 2);
 }
 
 #[test]
