@@ -185,12 +185,11 @@ impl Item<'_> {
             if !matches!(prefix, "l_" | "w_") || name.is_empty() {
                 continue;
             }
-            if limits.iter().any(|other| other.name == name) {
+            // The table's order is none.
+            let Err(place) = limits.binary_search_by(|other| other.name.as_str().cmp(name)) else {
                 let at = self.at(&["limit ", name].concat());
                 return Err(Error::corrupt(&at, "both l_ and w_ attributes", "one of them"));
-            }
-            // The table's order is none.
-            let place = limits.partition_point(|other| other.name.as_str() < name);
+            };
             limits.insert(place, self.limit(prefix, name)?);
         }
         if limits.len() > MAX_LIMITS {

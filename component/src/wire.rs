@@ -285,10 +285,9 @@ fn is_about_time(message: Option<&str>) -> bool {
 
 fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
     let code = |reason: &ReasonBody<'_>| {
-        reason.code.as_deref().map_or("None", |code| match last_name(code) {
+        reason.code.as_deref().map_or("other", |code| match last_name(code) {
             "ConditionalCheckFailed" => "ConditionalCheckFailed",
             "TransactionConflict" => "TransactionConflict",
-            "None" => "None",
             "ThrottlingError" | "ProvisionedThroughputExceeded" => "ThrottlingError",
             _ => "other",
         })

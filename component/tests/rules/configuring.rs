@@ -3,6 +3,7 @@
 use onewindow::{
     ErrorCode, Limit, Outcome, Reply,
     config::{Configuration, Level, call, namespace_call, namespace_id, resolve},
+    materialise::lifetime_seconds,
 };
 use serde_json::{Value, json};
 
@@ -94,15 +95,40 @@ fn section_8_disabled_is_a_walk_of_its_own() {
     assert_eq!(resolved(&exempt).level, Some(Level::Resource));
     let waived = [said(entity(), json!({"S": "bypass"})), said(system(), yes)];
     assert!(!resolved(&waived).disabled);
-    let (code, message) = refused(said(resource(), json!({"N": "1"})));
-    assert_eq!(code, ErrorCode::CorruptItem);
-    assert!(message.contains("disabled of ns/RESOURCE#r #CONFIG"), "{message}");
+    for odd in [json!({"N": "1"}), json!({"S": "true"})] {
+        let (code, message) = refused(said(resource(), odd));
+        assert_eq!(code, ErrorCode::CorruptItem);
+        assert!(message.contains("disabled of ns/RESOURCE#r #CONFIG"), "{message}");
+    }
 }
 
 #[test]
 fn section_8_a_name_may_hold_what_separates_fields() {
     let item = resource().num("w_a_cp_b.c-d_cp", 7).num("w_a_cp_b.c-d_rsa", 60);
     assert_eq!(resolved(&[item]).limits, [Limit::session("a_cp_b.c-d", 7, 60)]);
+}
+
+#[test]
+fn section_8_what_is_no_limit_is_somebody_elses() {
+    let item = with_drip(resource(), 7).num("b_q_cp", 1).num("l__cp", 1).num("_cp", 1);
+    assert_eq!(resolved(&[item]).limits, [Limit::drip("rpm", 7, 60, 60)]);
+}
+
+#[test]
+fn section_8_a_level_may_define_twelve_limits() {
+    let item = (0..12)
+        .fold(resource(), |item, n| item.num(&format!("w_a{n:02}_cp"), 1).num(&format!("w_a{n:02}_rsa"), 1));
+    let names: Vec<_> = resolved(&[item]).limits.into_iter().map(|limit| limit.name).collect();
+    assert_eq!(names, (0..12).map(|n| format!("a{n:02}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn section_8_an_item_outlives_its_slowest_recovery_seven_times() {
+    // A window of a minute; a drip that takes two to fill.
+    let limits = [crate::kit::quota(), Limit::drip("d", 60, 30, 60)];
+    assert_eq!(lifetime_seconds(&limits, 7), 840);
+    assert_eq!(lifetime_seconds(&limits[..1], 7), 420);
+    assert_eq!(lifetime_seconds(&[], 7), 0);
 }
 
 #[test]
@@ -156,10 +182,14 @@ fn section_7_a_configured_calendar_is_refused() {
 #[test]
 fn section_8_a_table_that_does_not_answer_configures_nothing() {
     for (reply, expected) in [
-        (Reply::Failed("reset".into()), "Unavailable"),
-        (http(500, &json!({})), "Unavailable"),
+        (Reply::Failed("reset".into()), "Unavailable(\"the table did not answer: reset"),
+        (http(500, &json!({})), "Unavailable(\"the table answered with status 500"),
+        (http(200, &json!({})), "Unavailable(\"the table answered something other"),
         (http(400, &json!({"__type": "AccessDeniedException"})), "Misconfigured"),
-        (http(200, &json!({"Responses": {}, "UnprocessedKeys": {"limits": {"Keys": []}}})), "Unavailable"),
+        (
+            http(200, &json!({"Responses": {}, "UnprocessedKeys": {"limits": {"Keys": []}}})),
+            "Unavailable(\"the table left",
+        ),
     ] {
         let outcome = resolve(&subject(), &reply).expect_err("no configuration");
         assert!(format!("{outcome:?}").starts_with(expected), "{outcome:?}");

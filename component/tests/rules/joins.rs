@@ -390,6 +390,16 @@ fn r8_a_slot_that_was_never_granted_starts_with_its_share() {
 }
 
 #[test]
+fn r8_the_shard_that_was_made_is_what_its_put_stores() {
+    let takes = [take("q", 5, &[quota()])];
+    let after = planned(3, &[Item::shard(0, 4, 0, NOW - 10_000)], 4, &takes).pass.after(&takes);
+    assert_eq!((after.id, after.shard_count, after.last_refill_ms), (3, 4, NOW));
+    let state = after.limit("q").unwrap();
+    assert_eq!((state.tokens_milli, state.consumed_milli), (20_000, Some(5000)));
+    assert_eq!(after.wcu.unwrap().consumed_milli, Some(0));
+}
+
+#[test]
 fn r8_a_donor_with_nothing_funds_with_nothing() {
     let join = planned(1, &[Item::shard(0, 2, -4000, NOW - 10_000).num("b_q_gc", 1)], 2, &[]);
     assert!(join.is_funded("q") && !join.moves());

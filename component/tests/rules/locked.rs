@@ -211,7 +211,7 @@ fn r10_a_balance_moves_by_no_more_than_the_table_can_add() {
 #[test]
 fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
     let item = Item::shard(2, 4, 7000, NOW - LENGTH).num("b_q_tc", 500).with_drip(1000).num("ttl", 5);
-    let pass = pass(&item.without("b_d_tc"), NOW);
+    let pass = pass(&item.without("b_d_tc").num("b_wcu_tk", 0), NOW);
     let after = pass.after(&[take("q", 1, &[quota()])]);
     let (q, d) = (after.limit("q").unwrap(), after.limit("d").unwrap());
     assert_eq!((q.tokens_milli, q.consumed_milli, q.window_start_ms), (24_000, Some(1500), Some(NOW)));
@@ -376,6 +376,7 @@ fn r15_unnamed_limits_never_gate() {
     let (_, step) = after_refusal(request, Some(&due));
     let write = &sent(&only(step))[0];
     write.assert_change("ADD b_d_tk 1000");
+    write.assert_condition("b_d_tk <= -500000"); // R10: a raise, though nothing is reset
     write.assert_no_change_of("b_d_tc");
     write.assert_no_condition_on("b_d_tk >=");
 }

@@ -74,8 +74,11 @@ fn section_6_7_with_a_hint_it_is_one_round_trip() {
 #[test]
 fn section_6_7_a_shard_beyond_the_count_does_not_count() {
     // Read because the number was not known. What it holds, no request would find.
-    let told = report(go(&mut begun(), found(&shards(&[0, 1, 2], 2))));
+    let mut items = shards(&[0, 1], 2);
+    items.push(Item::shard(2, 2, 1000, START).flag("disabled"));
+    let told = report(go(&mut begun(), found(&items)));
     assert_eq!((told.limits[0].shards.len(), told.limits[0].status.available), (2, 2));
+    assert!(!told.disabled);
 }
 
 #[test]
