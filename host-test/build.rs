@@ -24,7 +24,7 @@ fn main() {
         .and_then(|encoder| encoder.encode())
         .unwrap_or_else(|error| panic!("{} does not make a component: {error:#}", module.display()));
     let path = out.join("onewindow.wasm");
-    fs::write(&path, component).expect("OUT_DIR is writable");
+    fs::write(&path, without_names(component)).expect("OUT_DIR is writable");
     println!("cargo::rustc-env=ONEWINDOW_COMPONENT={}", path.display());
 }
 
@@ -54,17 +54,29 @@ fn build_module(workspace: &Path, target_dir: &Path) -> PathBuf {
     target_dir.join(TARGET).join("component").join("onewindow.wasm")
 }
 
-/// The module, an eighth smaller: what the compiler leaves undone, Binaryen does. Not left out where
-/// it is missing: the component would differ from machine to machine.
+/// The module, an eighth smaller: what the compiler leaves undone, Binaryen does, within the target
+/// features that the module says it was compiled for. Not left out where Binaryen is missing: the
+/// component would differ from machine to machine.
 fn shrink(module: &Path, out: &Path) -> PathBuf {
     let shrunk = out.join("module.wasm");
     let status = Command::new("wasm-opt")
-        .args(["-Oz", "--enable-bulk-memory", "--enable-sign-ext", "--enable-mutable-globals"])
-        .args(["--enable-nontrapping-float-to-int", "--enable-multivalue", "--enable-reference-types"])
-        .arg("--output")
+        .args(["-Oz", "--strip-target-features", "--strip-producers", "--output"])
         .args([&shrunk, module])
         .status()
         .unwrap_or_else(|error| panic!("wasm-opt, of Debian's package binaryen, does not run: {error}"));
     assert!(status.success(), "wasm-opt failed on {}", module.display());
     shrunk
+}
+
+/// The component up to its last section that means something: the custom ones behind it name the parts
+/// of the contract once more, for debuggers of components, in 4 KB.
+fn without_names(mut component: Vec<u8>) -> Vec<u8> {
+    let meant = wasmparser::Parser::new(0)
+        .parse_all(&component)
+        .map(|payload| payload.expect("the component was just validated"))
+        .filter_map(|payload| payload.as_section().filter(|(id, _)| *id != 0))
+        .map(|(_, range)| range.end)
+        .max();
+    component.truncate(meant.and_then(|end| end.try_into().ok()).unwrap_or(component.len()));
+    component
 }

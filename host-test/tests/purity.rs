@@ -66,7 +66,7 @@ fn it_exports_the_contract_and_no_more() {
 #[test]
 fn it_is_no_larger_than_it_was() {
     // What it is today, to the next KiB: it may only shrink.
-    const MOST_BYTES: u64 = 198 * 1024;
+    const MOST_BYTES: u64 = 194 * 1024;
     let bytes = fs::metadata(FILE).expect("the build makes it").len();
     assert!(bytes <= MOST_BYTES, "{bytes} bytes, {MOST_BYTES} at most");
 }

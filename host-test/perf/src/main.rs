@@ -11,6 +11,7 @@ mod growth;
 mod load;
 mod meter;
 mod scene;
+mod size;
 mod start;
 mod table;
 
@@ -49,6 +50,8 @@ struct Arguments {
 enum What {
     /// A decision without the network, natively and through the component.
     Decisions,
+    /// What the component weighs, and what with.
+    Size,
     /// Compiling, deserialising and instantiating the component.
     Start,
     /// Acquires end to end: ours, zae-limiter's and the bare update.
@@ -68,8 +71,8 @@ enum What {
 }
 
 impl What {
-    const ALL: [What; 6] =
-        [What::Decisions, What::Start, What::Load, What::Ends, What::Growth, What::Capacity];
+    const ALL: [What; 7] =
+        [What::Decisions, What::Size, What::Start, What::Load, What::Ends, What::Growth, What::Capacity];
 }
 
 #[tokio::main]
@@ -89,6 +92,7 @@ async fn main() -> Result<()> {
 async fn run(what: What, arguments: &Arguments) -> Result<()> {
     match what {
         What::Decisions => decisions::run(arguments),
+        What::Size => size::run(),
         What::Start => start::run(),
         What::Load => load::run(arguments).await,
         What::Ends => ends::run(arguments).await,
