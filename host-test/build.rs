@@ -1,6 +1,7 @@
 //! Builds the core as a WebAssembly component, so that the host embeds what this checkout says.
 //!
-//! The nested build has a target folder of its own: cargo holds the lock of the outer one.
+//! The nested build has a target folder of its own: cargo holds the lock of the outer one. A published
+//! package has no checkout around it, and brings the component along: `release.sh` puts it in.
 
 use std::{
     env, fs,
@@ -13,11 +14,20 @@ const TARGET: &str = "wasm32-unknown-unknown";
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let workspace = here.parent().expect("the workspace is the folder above");
+    let path = match here.parent().filter(|folder| folder.join("wit/world.wit").is_file()) {
+        Some(workspace) => build(workspace, &out),
+        None => here.join("onewindow.wasm"),
+    };
+    assert!(path.is_file(), "{}: not in this package; host-test/release.sh puts it there", path.display());
+    println!("cargo::rustc-env=ONEWINDOW_COMPONENT={}", path.display());
+}
+
+/// The component of the checkout at `workspace`.
+fn build(workspace: &Path, out: &Path) -> PathBuf {
     for input in ["component/src", "component/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(input).display());
     }
-    let module = shrink(&build_module(workspace, &out.join("target")), &out);
+    let module = shrink(&build_module(workspace, &out.join("target")), out);
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&fs::read(&module).expect("the module was just built"))
@@ -25,7 +35,7 @@ fn main() {
         .unwrap_or_else(|error| panic!("{} does not make a component: {error:#}", module.display()));
     let path = out.join("onewindow.wasm");
     fs::write(&path, without_names(component)).expect("OUT_DIR is writable");
-    println!("cargo::rustc-env=ONEWINDOW_COMPONENT={}", path.display());
+    path
 }
 
 fn build_module(workspace: &Path, target_dir: &Path) -> PathBuf {

@@ -2,9 +2,10 @@
 //
 //   node build.mjs [COMPONENT]
 //
-// Without a component, the checkout around this folder is asked for the one it builds.
+// Without a component, the checkout around this folder is asked for the one it builds. The licences are
+// copied beside core/: npm packs no links.
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -38,4 +39,7 @@ for (const [name, bytes] of Object.entries(files)) {
   await mkdir(dirname(join(out, name)), { recursive: true });
   await writeFile(join(out, name), bytes);
   console.log(`core/${name}: ${bytes.length} bytes`);
+}
+for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) {
+  await copyFile(join(here, "../..", licence), join(here, licence));
 }

@@ -1,15 +1,18 @@
 //! The component imports nothing: no clock, no network, no randomness. It is a property of the
 //! file, and this is where it is held to it.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine, Store,
     component::{Component, Linker},
 };
+use wit_component::WitPrinter;
+use wit_parser::{Package, Resolve};
 
 const FILE: &str = env!("ONEWINDOW_COMPONENT");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The names of what a component asks for, at its top level: what nested components pass among
 /// themselves is not an import of the file.
@@ -60,7 +63,32 @@ fn it_exports_the_contract_and_no_more() {
     let mut exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
     exports.sort();
     let expected = ["acquire", "cascade", "preview", "settle", "types", "window", "wire"];
-    assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@0.1.0")));
+    assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@{VERSION}")));
+}
+
+/// The contract as WIT spells it, by interface; without `@since`, which a component does not tell.
+fn contract(resolve: &Resolve) -> BTreeMap<&str, String> {
+    let of_ours = |(_, package): &(_, &Package)| package.name.namespace == "onewindow";
+    let (_, package) = resolve.packages.iter().find(of_ours).expect("the package of the contract");
+    assert_eq!(package.name.version.as_ref().map(ToString::to_string).as_deref(), Some(VERSION));
+    let spell = |id| {
+        let mut printer = WitPrinter::default();
+        printer.emit_docs(false).print_interface(resolve, id).expect("it can be spelled");
+        let lines = printer.output.to_string();
+        lines.lines().filter(|line| !line.trim_start().starts_with("@since")).collect::<Vec<_>>().join("\n")
+    };
+    package.interfaces.iter().map(|(name, id)| (name.as_str(), spell(*id))).collect()
+}
+
+#[test]
+fn its_contract_can_be_read_out_of_it() {
+    let bytes = fs::read(FILE).expect("the build makes it");
+    let component = wit_component::decode(&bytes).expect("a component");
+    let mut folder = Resolve::default();
+    folder.push_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/wit").as_ref()).expect("the contract");
+    let folder = contract(&folder);
+    assert!(folder.values().all(|interface| interface.lines().count() > 1), "{folder:?}");
+    assert_eq!(contract(component.resolve()), folder);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use bindings::exports::onewindow::quota::{
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, reason = "generated")]
 mod bindings {
     wit_bindgen::generate!({
-        path: "../wit",
+        path: "wit",
         world: "quota",
         generate_all,
         // One for one the library's own types. An enum is told by its place: both have the same order.

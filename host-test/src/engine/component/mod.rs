@@ -22,7 +22,7 @@ use bindings::{Quota, QuotaPre};
 /// What wasmtime makes of `wit/`: the whole contract, for tools that want the pure functions too.
 #[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
 pub mod bindings {
-    wasmtime::component::bindgen!({ path: "../wit", world: "quota" });
+    wasmtime::component::bindgen!({ path: "wit", world: "quota" });
 }
 
 /// The component that was built with this crate.

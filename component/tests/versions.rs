@@ -1,0 +1,74 @@
+//! The version is written in the `Cargo.toml` at the root. What cannot take it from there carries a copy,
+//! and each copy is held to it.
+
+use std::{fs, path::Path};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Files, and what stands before every copy in them. Lock files follow their tools, so they are last.
+const COPIES: [(&str, &str); 27] = [
+    ("Cargo.toml", "onewindow = { path = \"component\", version = \""),
+    ("Cargo.toml", "onewindow-surface = { path = \"edge-examples/surface\", version = \""),
+    ("wit/acquire.wit", "package onewindow:quota@"),
+    ("wit/cascade.wit", "package onewindow:quota@"),
+    ("wit/preview.wit", "package onewindow:quota@"),
+    ("wit/settle.wit", "package onewindow:quota@"),
+    ("wit/types.wit", "package onewindow:quota@"),
+    ("wit/window.wit", "package onewindow:quota@"),
+    ("wit/wire.wit", "package onewindow:quota@"),
+    ("wit/world.wit", "package onewindow:quota@"),
+    ("component/src/guest/mod.rs", "onewindow:quota/types@"),
+    ("component/src/guest/mod.rs", "onewindow:quota/settle@"),
+    ("component/src/guest/mod.rs", "onewindow:quota/preview@"),
+    ("component/src/guest/mod.rs", "onewindow:quota/wire@"),
+    ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/types@"),
+    ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/acquire@"),
+    ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/settle@"),
+    ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/preview@"),
+    ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/wire@"),
+    ("edge-examples/javascript/package.json", "\n  \"version\": \""),
+    ("edge-examples/browser/package.json", "\"onewindow\": \"^"),
+    ("edge-examples/cloudflare/package.json", "\"onewindow\": \"^"),
+    ("edge-examples/package-lock.json", "\"onewindow\": \"^"),
+    ("edge-examples/package-lock.json", "\"name\": \"onewindow\",\n      \"version\": \""),
+    ("component/fuzz/Cargo.lock", "name = \"onewindow\"\nversion = \""),
+    ("edge-examples/fastly/Cargo.lock", "name = \"onewindow\"\nversion = \""),
+    ("edge-examples/wasi-http/Cargo.lock", "name = \"onewindow\"\nversion = \""),
+];
+
+#[test]
+fn every_copy_is_the_version_of_the_workspace() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut wrong = Vec::new();
+    for (file, before) in COPIES {
+        let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let mut copies = text.split(before).skip(1).peekable();
+        assert!(
+            copies.peek().is_some(),
+            "{file}: {before:?} is not in it, and a version after it was expected"
+        );
+        for rest in copies {
+            let of_a_version = |char: char| char.is_ascii_alphanumeric() || ".-+".contains(char);
+            let end = rest.find(|char| !of_a_version(char)).unwrap_or(rest.len());
+            let read = &rest[..end];
+            if read != VERSION {
+                wrong.push(format!(
+                    "{file}: {before}{read}\n    expected {VERSION}, as in the root Cargo.toml"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_changelog_begins_with_the_version() {
+    let changelog = include_str!("../../CHANGELOG.md");
+    let heading = changelog.lines().find_map(|line| line.strip_prefix("## "));
+    let read = heading.and_then(|heading| heading.split(' ').next());
+    assert_eq!(
+        read,
+        Some(VERSION),
+        "CHANGELOG.md: its first heading, and the version of the root Cargo.toml"
+    );
+}

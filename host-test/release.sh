@@ -1,0 +1,60 @@
+#!/bin/sh
+# Makes a release in `dist/`: the component, the crates and the npm package as they are published, and
+# `SHA256SUMS`. Publishes nothing, but for:
+#
+#   release.sh publish    the same, and the crates go to their registry
+#   release.sh check      makes it twice, from clean clones in different folders, and compares every byte
+#
+# Further arguments go to cargo, such as `--allow-dirty` for a try.
+. "$(dirname "$0")/setup.sh"
+. edge-examples/node.sh
+
+if [ "${1:-}" = check ]; then
+    shift
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    for clone in one some/other; do
+        git clone --quiet . "$scratch/$clone"
+        CARGO_TARGET_DIR="$scratch/$clone/target" PROGRAMS='' "$scratch/$clone/host-test/release.sh" "$@"
+    done
+    cmp "$scratch/one/dist/SHA256SUMS" "$scratch/some/other/dist/SHA256SUMS"
+    echo "Twice the same, byte for byte."
+    exit
+fi
+
+verb=package
+[ "${1:-}" != publish ] || { verb=publish && shift; }
+
+if [ -z "${PROGRAMS:-}" ]; then
+    cargo build --quiet --locked --package onewindow-host
+    PROGRAMS="$CARGO_TARGET_DIR/debug"
+fi
+rm -rf dist edge-examples/javascript/dist
+mkdir dist
+"$PROGRAMS/onewindow" component dist/onewindow.wasm
+
+(
+    cd edge-examples/javascript
+    node build.mjs ../../dist/onewindow.wasm
+    npm run --silent compile
+    npm pack --silent --ignore-scripts --pack-destination ../../dist
+)
+
+# A published host cannot build its neighbour: it brings the component along, and its `build.rs` says so.
+trap 'rm -f host-test/onewindow.wasm' EXIT
+cp dist/onewindow.wasm host-test/
+# What only the component has is verified where it is built for.
+cargo package --locked --package onewindow --features component --target wasm32-unknown-unknown "$@"
+cargo "$verb" --locked --package onewindow --package onewindow-surface --package onewindow-host "$@"
+version=$(cargo pkgid --package onewindow) && version=${version##*[@#]}
+for crate in onewindow onewindow-surface onewindow-host; do
+    cp "$CARGO_TARGET_DIR/package/$crate-$version.crate" dist/
+done
+
+# The bytes are these compilers'.
+rustc --version
+wasm-opt --version
+cd dist
+sha256sum -- * >SHA256SUMS
+wc -c -- *
+cat SHA256SUMS
