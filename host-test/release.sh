@@ -5,7 +5,7 @@
 #   release.sh publish    the same, and the crates go to their registry
 #   release.sh check      makes it twice, from clean clones in different folders, and compares every byte
 #
-# Further arguments go to cargo, such as `--allow-dirty` for a try.
+# What is released is a commit; `--allow-dirty` is for a try. Further arguments go to cargo.
 . "$(dirname "$0")/setup.sh"
 . edge-examples/node.sh
 
@@ -26,6 +26,18 @@ fi
 
 verb=package
 [ "${1:-}" != publish ] || { verb=publish && shift; }
+case " $* " in
+*' --allow-dirty '*) ;;
+*)
+    if [ -n "$(git status --porcelain)" ]; then
+        git status --short
+        echo "These are not committed, and a release is a commit; nothing is made. --allow-dirty makes it." >&2
+        exit 1
+    fi
+    # Git ignores the component that the host brings along, and cargo minds.
+    set -- --allow-dirty "$@"
+    ;;
+esac
 
 if [ -z "${PROGRAMS:-}" ]; then
     cargo build --quiet --locked --package onewindow-host
