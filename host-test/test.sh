@@ -31,3 +31,4 @@ step host-test/fleet.sh --windows 40 --acquires 3000 --rate 300 --patience 600
 step host-test/fleet.sh differ --cases 1000
 step edge-examples/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
 step edge-examples/browser.sh test
+step host-test/release.sh --allow-dirty

@@ -1,7 +1,7 @@
 //! The version is written in the `Cargo.toml` at the root. What cannot take it from there carries a copy,
 //! and each copy is held to it.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -39,36 +39,26 @@ const COPIES: [(&str, &str); 27] = [
 #[test]
 fn every_copy_is_the_version_of_the_workspace() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut wrong = Vec::new();
+    let mut wrong = BTreeSet::new();
     for (file, before) in COPIES {
         let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let mut copies = text.split(before).skip(1).peekable();
-        assert!(
-            copies.peek().is_some(),
-            "{file}: {before:?} is not in it, and a version after it was expected"
-        );
+        let copies: Vec<_> = text.split(before).skip(1).collect();
+        assert!(!copies.is_empty(), "{file}: no version to be found; expected one after {before:?}");
         for rest in copies {
             let of_a_version = |char: char| char.is_ascii_alphanumeric() || ".-+".contains(char);
-            let end = rest.find(|char| !of_a_version(char)).unwrap_or(rest.len());
-            let read = &rest[..end];
+            let read: String = rest.chars().take_while(|char| of_a_version(*char)).collect();
             if read != VERSION {
-                wrong.push(format!(
-                    "{file}: {before}{read}\n    expected {VERSION}, as in the root Cargo.toml"
-                ));
+                wrong.insert(format!("{file}: {before}{read}, expected {VERSION}"));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "\n{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
 fn the_changelog_begins_with_the_version() {
     let changelog = include_str!("../../CHANGELOG.md");
-    let heading = changelog.lines().find_map(|line| line.strip_prefix("## "));
-    let read = heading.and_then(|heading| heading.split(' ').next());
-    assert_eq!(
-        read,
-        Some(VERSION),
-        "CHANGELOG.md: its first heading, and the version of the root Cargo.toml"
-    );
+    let heading = changelog.lines().find_map(|line| line.strip_prefix("## ")).expect("a heading");
+    let read = heading.split(' ').next();
+    assert_eq!(read, Some(VERSION), "CHANGELOG.md, its first heading: read, expected");
 }
