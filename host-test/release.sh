@@ -2,10 +2,10 @@
 # Makes a release in `dist/`: the component, the crates and the npm package as they are published, and
 # `SHA256SUMS`. Publishes nothing, but for:
 #
-#   release.sh publish    the same, and the crates go to their registry
+#   release.sh publish    the same, and then the crates go to their registry
 #   release.sh check      makes it twice, from clean clones in different folders, and compares every byte
 #
-# What is released is a commit; `--allow-dirty` is for a try. Further arguments go to cargo.
+# What is released is a commit; `--allow-dirty` is for a try. Further arguments go to `cargo package`.
 . "$(dirname "$0")/setup.sh"
 . edge-examples/node.sh
 
@@ -25,8 +25,8 @@ if [ "${1:-}" = check ]; then
     exit
 fi
 
-verb=package
-[ "${1:-}" != publish ] || { verb=publish && shift; }
+publish=
+[ "${1:-}" != publish ] || { publish=yes && shift; }
 case " $* " in
 *' --allow-dirty '*) ;;
 *)
@@ -58,9 +58,11 @@ mkdir dist
 # A published host cannot build its neighbour: it brings the component along, and its `build.rs` says so.
 trap 'rm -f host-test/onewindow.wasm' EXIT
 cp dist/onewindow.wasm host-test/
+crates='--package onewindow --package onewindow-surface --package onewindow-host'
 # What only the component has is verified where it is built for.
 cargo package --locked --package onewindow --features component --target wasm32-unknown-unknown "$@"
-cargo "$verb" --locked --package onewindow --package onewindow-surface --package onewindow-host "$@"
+# shellcheck disable=SC2086
+cargo package --locked $crates "$@"
 version=$(cargo pkgid --package onewindow) && version=${version##*[@#]}
 for crate in onewindow onewindow-surface onewindow-host; do
     cp "$CARGO_TARGET_DIR/package/$crate-$version.crate" dist/
@@ -69,7 +71,12 @@ done
 # The bytes are these compilers'.
 rustc --version
 wasm-opt --version
-cd dist
-sha256sum -- * >SHA256SUMS
-wc -c -- *
-cat SHA256SUMS
+(
+    cd dist
+    sha256sum -- * >SHA256SUMS
+    wc -c -- *
+    cat SHA256SUMS
+)
+
+# shellcheck disable=SC2086
+[ -z "$publish" ] || cargo publish --locked --allow-dirty --no-verify $crates
