@@ -71,6 +71,7 @@ done
 # The bytes are these compilers'.
 rustc --version
 wasm-opt --version
+echo "node $(node --version), npm $(npm --version)"
 (
     cd dist
     sha256sum -- * >SHA256SUMS
