@@ -85,7 +85,7 @@ fn its_contract_can_be_read_out_of_it() {
     let bytes = fs::read(FILE).expect("the build makes it");
     let component = wit_component::decode(&bytes).expect("a component");
     let mut folder = Resolve::default();
-    folder.push_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/wit").as_ref()).expect("the contract");
+    folder.push_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/wit")).expect("the contract");
     let folder = contract(&folder);
     assert!(folder.values().all(|interface| interface.lines().count() > 1), "{folder:?}");
     assert_eq!(contract(component.resolve()), folder);
