@@ -1,6 +1,6 @@
-//! What a decision costs, without the network: the core linked natively, the component in wasmtime on
-//! an instance that is kept, and the component as the host runs it, on an instance of its own. Compare
-//! within one run; machines differ.
+//! What a decision costs, without the network: the core linked natively, the component as the host runs
+//! it, on instances that are used again, and the component with a fresh instance for each request.
+//! Compare within one run; machines differ.
 
 mod cases;
 
@@ -10,17 +10,18 @@ use onewindow_host::{
     engine::{Component, ComponentOptions},
 };
 
-use cases::Kept;
-
 fn decisions(criterion: &mut Criterion) {
-    let component = Component::embedded(ComponentOptions::default()).expect("the component runs here");
-    let (store, quota) = component.instantiate().expect("an instance is free");
-    let mut kept = Kept::new(store, quota);
-    let engines = [Engine::native(), Engine::Component(component)];
+    let component = |options| Engine::Component(Component::embedded(options).expect("it runs here"));
+    let fresh = ComponentOptions { requests_per_instance: 1, ..ComponentOptions::default() };
+    let engines = [
+        ("native", Engine::native()),
+        ("component", component(ComponentOptions::default())),
+        ("fresh", component(fresh)),
+    ];
     for case in cases::all() {
         let mut group = criterion.benchmark_group(case.name);
-        for engine in &engines {
-            group.bench_function(engine.name(), |bencher| {
+        for (name, engine) in &engines {
+            group.bench_function(*name, |bencher| {
                 bencher.iter_batched(
                     || case.asked(),
                     |asked| case.decide(asked, engine),
@@ -28,13 +29,6 @@ fn decisions(criterion: &mut Criterion) {
                 );
             });
         }
-        group.bench_function("kept", |bencher| {
-            bencher.iter_batched(
-                || case.asked(),
-                |asked| kept.decide(asked, &case).expect("the component decides"),
-                BatchSize::SmallInput,
-            );
-        });
         group.finish();
     }
 }

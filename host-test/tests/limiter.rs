@@ -282,13 +282,17 @@ async fn a_caller_never_waits_beyond_the_deadline() {
 #[tokio::test]
 async fn a_component_that_burns_its_fuel_is_stopped_and_says_so() {
     let database = database().await;
-    let starved = Component::embedded(ComponentOptions { step_fuel: 20_000, ..ComponentOptions::default() });
-    let limiter = limiter(Engine::Component(starved.unwrap()), &database, options());
-    let answer = limiter.acquire(request("a", 1, 1)).await;
-    let Outcome::Failed(error) = &answer.decision.outcome else { panic!("{answer:?}") };
-    assert_eq!(error.code, ErrorCode::Misuse);
-    assert!(error.message.contains("the component failed") && error.message.contains("fuel"), "{error}");
-    assert!(!answer.is_allowed());
+    let starved = ComponentOptions { instances: 1, step_fuel: 20_000, ..ComponentOptions::default() };
+    let starved = Component::embedded(starved).unwrap();
+    let limiter = limiter(Engine::Component(starved), &database, options());
+    // Each of them has the only instance: the one before it left nothing behind.
+    for _ in 0..3 {
+        let answer = limiter.acquire(request("a", 1, 1)).await;
+        let Outcome::Failed(error) = &answer.decision.outcome else { panic!("{answer:?}") };
+        assert_eq!(error.code, ErrorCode::Misuse);
+        assert!(error.message.contains("the component failed") && error.message.contains("fuel"), "{error}");
+        assert!(!answer.is_allowed());
+    }
     let settled = limiter.settle(TABLE, "{}", vec![Amount::new("session", 0)]).await;
     assert!(matches!(settled.settlement, Settlement::Failed(_)), "{settled:?}");
 }
@@ -312,6 +316,46 @@ async fn more_requests_than_instances_wait_their_turn() {
     for answer in answers.await {
         assert!(answer.is_allowed(), "{answer:?}");
     }
+}
+
+/// The only instance, with one page of memory to spare, for whatever comes.
+fn only_instance() -> ComponentOptions {
+    let memory_limit_bytes = (1152 + 64) << 10;
+    ComponentOptions {
+        instances: 1,
+        requests_per_instance: u32::MAX,
+        memory_limit_bytes,
+        ..ComponentOptions::default()
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_serves_again_has_forgotten_the_request_before() {
+    let database = database().await;
+    let reused =
+        limiter(Engine::Component(Component::embedded(only_instance()).unwrap()), &database, options());
+    let native = limiter(Engine::native(), &database, options());
+    for round in 0..400 {
+        let answer = reused.acquire(request("a", 1_000_000, 1)).await;
+        assert!(answer.is_allowed(), "{round}: {answer:?}");
+        let refused = reused.acquire(request("a b", 5, 1)).await;
+        assert!(matches!(refused.decision.outcome, Outcome::Failed(_)), "{round}: {refused:?}");
+    }
+    let [reused, native] = [&reused, &native].map(|limiter| limiter.acquire(request("never-seen", 5, 0)));
+    assert_eq!(reused.await.decision, native.await.decision);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_its_instance_to_the_next() {
+    let database = database().await;
+    let component = Component::embedded(only_instance()).unwrap();
+    let limiter = limiter(Engine::Component(component), &database, options());
+    for _ in 0..3 {
+        let mut given_up = Box::pin(limiter.acquire(request("a", 9, 1)));
+        assert!(futures::poll!(&mut given_up).is_pending());
+        drop(given_up);
+    }
+    assert!(limiter.acquire(request("a", 9, 1)).await.is_allowed());
 }
 
 #[tokio::test]

@@ -26,8 +26,14 @@ use serde_json::json;
 const BODY_LIMIT_BYTES: usize = 1 << 20;
 
 /// What a plugin may use.
-pub const METER: ComponentOptions =
-    ComponentOptions { instances: 256, memory_limit_bytes: 4 << 20, step_fuel: 100_000_000, cache: true };
+pub const METER: ComponentOptions = ComponentOptions {
+    instances: 256,
+    // Not ours: its memory is wiped after each request.
+    requests_per_instance: 1,
+    memory_limit_bytes: 4 << 20,
+    step_fuel: 100_000_000,
+    cache: true,
+};
 
 /// The proxy.
 #[derive(Debug)]

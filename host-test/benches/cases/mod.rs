@@ -1,20 +1,11 @@
 //! Decisions with all that goes into them: a request, and the replies that a table would send.
 
 use onewindow::{AcquireRequest, Amount, Hint, Limit, Reply, Step, Subject};
-use onewindow_host::{
-    Engine,
-    engine::{
-        Machine,
-        component::bindings::{
-            Quota,
-            exports::onewindow::quota::{preview::PreviewStep, types},
-        },
-    },
-};
+use onewindow_host::{Engine, engine::Machine};
 use serde_json::{Value as Json, json};
-use wasmtime::{Result, Store};
 
-const NOW_MS: u64 = 1_800_000_000_000;
+/// The time of every case, ms since the epoch.
+pub(crate) const NOW_MS: u64 = 1_800_000_000_000;
 const LENGTH_MS: u64 = 18_000_000;
 const CAPACITY: i64 = 3200;
 
@@ -24,7 +15,8 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     asks: Asks,
     shard_count: u32,
-    replies: Vec<Reply>,
+    /// What the table says, reply by reply.
+    pub(crate) replies: Vec<Reply>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,7 +78,7 @@ impl Case {
         }
     }
 
-    /// The whole sequence, through an engine as the host runs it: an instance for each decision.
+    /// The whole sequence, through an engine as the host runs it.
     pub(crate) fn decide(&self, asked: Asked, engine: &Engine) {
         match asked {
             Asked::Acquire(request) => drop(self.drive(engine.acquire(request))),
@@ -105,60 +97,6 @@ impl Case {
             Step::Done(decision) => decision,
             Step::Perform(calls) => panic!("{} wants more: {calls:?}", self.name),
         }
-    }
-}
-
-/// One instance of the component that is kept, and decides again and again: what a decision costs by
-/// itself, without the instance that the host gives to each.
-pub(crate) struct Kept<T: 'static> {
-    pub(crate) store: Store<T>,
-    quota: Quota,
-}
-
-impl<T> Kept<T> {
-    /// An instance, in its store.
-    pub(crate) fn new(store: Store<T>, quota: Quota) -> Self {
-        Self { store, quota }
-    }
-
-    /// The whole sequence.
-    pub(crate) fn decide(&mut self, asked: Asked, case: &Case) -> Result<()> {
-        let Self { store, quota } = self;
-        store.set_fuel(u64::MAX)?;
-        let mut store = store;
-        let (machine, done) = match asked {
-            Asked::Acquire(request) => {
-                let acquisition = quota.onewindow_quota_acquire().acquisition();
-                let machine = acquisition.call_constructor(&mut store, &request.into())?;
-                let mut step = acquisition.call_advance(&mut store, machine, NOW_MS, &[])?;
-                for reply in &case.replies {
-                    step = acquisition.call_advance(&mut store, machine, NOW_MS, &[sent(reply)])?;
-                }
-                (machine, matches!(step, types::Step::Done(_)))
-            }
-            Asked::Preview(subject, limits, hint) => {
-                let previewing = quota.onewindow_quota_preview().previewing();
-                let limits: Vec<_> = limits.into_iter().map(Into::into).collect();
-                let machine =
-                    previewing.call_constructor(&mut store, &subject.into(), &limits, Some(&hint.into()))?;
-                let mut step = previewing.call_advance(&mut store, machine, NOW_MS, &[])?;
-                for reply in &case.replies {
-                    step = previewing.call_advance(&mut store, machine, NOW_MS, &[sent(reply)])?;
-                }
-                (machine, matches!(step, PreviewStep::Done(_)))
-            }
-        };
-        assert!(done, "{} wants more", case.name);
-        machine.resource_drop(store)
-    }
-}
-
-fn sent(reply: &Reply) -> types::Reply {
-    match reply {
-        Reply::Http { status, body } => {
-            types::Reply::Http(types::HttpReply { status: *status, body: body.clone() })
-        }
-        Reply::Failed(reason) => types::Reply::Failed(reason.clone()),
     }
 }
 

@@ -13,10 +13,9 @@ use onewindow_host::{
 };
 use serde::Deserialize;
 
-use cases::Kept;
-
 use crate::{
     Arguments, allocations,
+    instance::Instance,
     table::{Table, digits, time},
 };
 
@@ -41,17 +40,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "native",
         "in wasmtime",
         "× native",
-        "with an instance of its own",
+        "with a fresh instance",
         "allocations",
         "bytes allocated",
         "wasm instructions",
     ]);
     let (store, quota) = plainly(Component::embedded(ComponentOptions::default())?.instantiate())?;
-    let mut instance = Kept::new(store, quota);
+    let mut instance = Instance::new(store, quota);
     let mut steady = None;
     for case in cases::all() {
         let median = |by| median(&arguments.criterion, case.name, by);
-        let [native, kept, owned] = [median("native")?, median("kept")?, median("component")?];
+        let [native, component, fresh] = [median("native")?, median("component")?, median("fresh")?];
         let asked = case.asked();
         let ((), allocated) = allocations::of(|| case.decide(asked, &Engine::native()));
         plainly(instance.decide(case.asked(), &case))?;
@@ -60,21 +59,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         table.row([
             case.name.to_owned(),
             time(native),
-            time(kept),
-            digits(kept.as_secs_f64() / native.as_secs_f64()),
-            time(owned),
+            time(component),
+            digits(component.as_secs_f64() / native.as_secs_f64()),
+            time(fresh),
             allocated.times.to_string(),
             allocated.bytes.to_string(),
             burned.to_string(),
         ]);
-        steady.get_or_insert([native, kept]);
+        steady.get_or_insert([native, component]);
     }
     let aim = |place: usize| format!("at most {}", time(AIMS[place]));
     table.row(["*aim, steady state*", &aim(0), &aim(1), "", "", "", "", ""]);
     table.print();
     let verdict = |(measured, aim)| if measured <= aim { "met" } else { "missed" };
-    let [native, kept] = steady.context("there is no case")?;
-    println!("The aims: native {}, in wasmtime {}.\n", verdict((native, AIMS[0])), verdict((kept, AIMS[1])));
+    let [native, component] = steady.context("there is no case")?;
+    println!(
+        "The aims: native {}, in wasmtime {}.\n",
+        verdict((native, AIMS[0])),
+        verdict((component, AIMS[1]))
+    );
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod client;
 mod decisions;
 mod ends;
 mod growth;
+mod instance;
 mod load;
 mod meter;
 mod scene;

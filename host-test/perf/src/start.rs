@@ -18,9 +18,10 @@ use wasmtime::{
 
 use crate::{
     decisions::{
-        cases::{self, Case, Kept},
+        cases::{self, Case},
         plainly,
     },
+    instance::Instance,
     table::{Table, time},
 };
 
@@ -74,7 +75,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     row("… and drop it".into(), timed(20_000, || plainly(host.instantiate()).map(drop))?, None);
     let decide = || {
         let (store, quota) = plainly(host.instantiate())?;
-        plainly(Kept::new(store, quota).decide(steady.asked(), steady))
+        plainly(Instance::new(store, quota).decide(steady.asked(), steady))
     };
     row("instantiate, decide once (steady state), drop".into(), timed(20_000, decide)?, None);
     table.print();
@@ -91,21 +92,21 @@ fn memory(engine: &Engine, compiled: &Component, fuel: u64, cases: &[Case]) -> a
         store.limiter(|grown| grown);
         store.set_fuel(fuel)?;
         let quota = pre.instantiate(&mut store)?;
-        Ok(Kept::new(store, quota))
+        Ok(Instance::new(store, quota))
     };
     let mut table = Table::new(["memory of one instance", "linear", "resident"]);
     let mut row = |after: &str, case: Option<&Case>| {
         let mut alive = Vec::with_capacity(ALIVE);
         let before = resident_bytes()?;
         for _ in 0..ALIVE {
-            let mut kept = plainly(instantiate())?;
+            let mut instance = plainly(instantiate())?;
             if let Some(case) = case {
-                plainly(kept.decide(case.asked(), case))?;
+                plainly(instance.decide(case.asked(), case))?;
             }
-            alive.push(kept);
+            alive.push(instance);
         }
         let resident = resident_bytes()?.saturating_sub(before) / ALIVE;
-        let linear = alive.first().map_or(0, |kept| kept.store.data().0);
+        let linear = alive.first().map_or(0, |instance| instance.store.data().0);
         table.row([after.to_owned(), kib(linear), kib(resident)]);
         anyhow::Ok(())
     };

@@ -1,13 +1,16 @@
 //! The core as a WebAssembly component in wasmtime.
 //!
-//! Every request gets an instance of its own from a pool, so that one that traps takes nothing
-//! with it. A component imports nothing and may burn only so much fuel a step: it can neither
-//! reach out nor hang its host.
+//! Every request has an instance to itself, so that one that traps takes nothing with it. One that ended
+//! well is used again: the core keeps nothing between requests. A component imports nothing and may burn
+//! only so much fuel a step: it can neither reach out nor hang its host.
 
 mod convert;
 mod session;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use onewindow::{AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Settlement, Subject};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,8 +37,12 @@ const CORE_INSTANCES: u32 = 4;
 /// How a [`Component`] is run.
 #[derive(Clone, Debug)]
 pub struct ComponentOptions {
-    /// Requests under way at the same time, each in an instance of its own; more of them wait.
+    /// Requests under way at the same time, each in an instance of its own; more of them wait. An instance
+    /// reserves 4 GiB of addresses, not of memory: compiled code needs no bounds checks then.
     pub instances: u32,
+    /// Requests that one instance serves, one after the other, before its memory is wiped: at least 1, which
+    /// is what a component that is not trusted to forget should get.
+    pub requests_per_instance: u32,
     /// Memory one instance may use, bytes.
     pub memory_limit_bytes: usize,
     /// Fuel for one step, about one unit for each instruction. The core's own steps take about
@@ -47,7 +54,13 @@ pub struct ComponentOptions {
 
 impl Default for ComponentOptions {
     fn default() -> Self {
-        Self { instances: 512, memory_limit_bytes: 16 << 20, step_fuel: 500_000_000, cache: true }
+        Self {
+            instances: 512,
+            requests_per_instance: 1000,
+            memory_limit_bytes: 16 << 20,
+            step_fuel: 500_000_000,
+            cache: true,
+        }
     }
 }
 
@@ -68,9 +81,6 @@ impl ComponentOptions {
         config
             .wasm_component_model(true)
             .consume_fuel(true)
-            // A small reservation for each instance: many of them, and no host short of addresses.
-            .memory_reservation(u64::try_from(self.memory_limit_bytes).unwrap_or(u64::MAX))
-            .memory_guard_size(64 << 10)
             .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         if self.cache {
             match Cache::new(CacheConfig::new()) {
@@ -94,7 +104,17 @@ struct Inner {
     engine: Engine,
     pre: QuotaPre<()>,
     slots: Arc<Semaphore>,
+    /// Instances that wait for their next request; the one that was used last comes first, its memory warm.
+    idle: Mutex<Vec<Instance>>,
     options: ComponentOptions,
+}
+
+/// An instance, and the store it lives in.
+struct Instance {
+    store: Store<()>,
+    quota: Quota,
+    /// Requests it may still serve, the present one included.
+    serves: u32,
 }
 
 /// Why a component does not run: it is not valid, imports something, or does not export the world
@@ -127,18 +147,43 @@ impl Component {
         let pre = QuotaPre::new(Linker::new(&engine).instantiate_pre(&component)?)?;
         let slots = usize::try_from(options.instances).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let slots = Arc::new(Semaphore::new(slots));
-        Ok(Self { inner: Arc::new(Inner { engine, pre, slots, options }) })
+        Ok(Self { inner: Arc::new(Inner { engine, pre, slots, idle: Mutex::default(), options }) })
     }
 
-    /// An instance of its own, and the store it lives in: for the contract's pure functions.
+    /// An instance, and the store it lives in: for the contract's pure functions.
     ///
     /// # Errors
     /// Where every instance is in use.
     pub fn instantiate(&self) -> wasmtime::Result<(Store<()>, Quota)> {
-        let mut store = Store::new(&self.inner.engine, ());
-        store.set_fuel(self.inner.options.step_fuel)?;
-        let quota = self.inner.pre.instantiate(&mut store)?;
-        Ok((store, quota))
+        self.instance().map(|Instance { store, quota, .. }| (store, quota))
+    }
+
+    /// One that is idle, or a new one, with the fuel for a step.
+    fn instance(&self) -> wasmtime::Result<Instance> {
+        let idle = self.idle().pop();
+        let mut instance = match idle {
+            Some(instance) => instance,
+            None => {
+                let mut store = Store::new(&self.inner.engine, ());
+                store.set_fuel(self.inner.options.step_fuel)?;
+                let quota = self.inner.pre.instantiate(&mut store)?;
+                Instance { store, quota, serves: self.inner.options.requests_per_instance }
+            }
+        };
+        instance.store.set_fuel(self.inner.options.step_fuel)?;
+        Ok(instance)
+    }
+
+    /// Keeps an instance whose request ended well, and in which nothing of that is left.
+    fn give_back(&self, mut instance: Instance) {
+        instance.serves = instance.serves.saturating_sub(1);
+        if instance.serves > 0 {
+            self.idle().push(instance);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Instance>> {
+        self.inner.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
@@ -187,10 +232,12 @@ impl Component {
 
     /// A component that cannot say rejects nothing: then the table is asked.
     pub(super) fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
-        let (mut store, quota) = self.instantiate().ok()?;
+        let mut instance = self.instance().ok()?;
         let (request, hint) = (request.clone().into(), hint.clone().into());
-        let rejected = quota.onewindow_quota_acquire().call_reject(&mut store, &request, &hint, now_ms);
-        rejected.ok()??.try_into().ok()
+        let acquire = instance.quota.onewindow_quota_acquire();
+        let rejected = acquire.call_reject(&mut instance.store, &request, &hint, now_ms).ok()?;
+        self.give_back(instance);
+        rejected?.try_into().ok()
     }
 
     fn step_fuel(&self) -> u64 {

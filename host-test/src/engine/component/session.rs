@@ -1,32 +1,26 @@
 //! One machine in one instance.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, mem};
 
 use onewindow::{
     CascadeDecision, Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step,
 };
 use wasmtime::{Store, component::ResourceAny};
 
-use super::{Component, bindings::Quota, convert};
+use super::{Component, Instance, bindings::Quota, convert};
 use crate::engine::{Looked, Machine};
 
 /// A machine of the component's, and the instance it lives in.
 pub(super) struct Session<D> {
-    step_fuel: u64,
+    component: Component,
     state: State,
     decides: PhantomData<fn() -> D>,
 }
 
 enum State {
-    Running(Box<Instance>),
+    Running(Box<Instance>, ResourceAny),
     /// It trapped, or there was no instance. Nothing in it is used again.
     Broken(Fault),
-}
-
-struct Instance {
-    store: Store<()>,
-    quota: Quota,
-    machine: ResourceAny,
 }
 
 /// What went wrong, for a person.
@@ -50,22 +44,25 @@ impl<D> Session<D> {
         component: &Component,
         construct: impl FnOnce(&mut Store<()>, &Quota) -> wasmtime::Result<ResourceAny>,
     ) -> Self {
-        let begun = component.instantiate().and_then(|(mut store, quota)| {
-            let machine = construct(&mut store, &quota)?;
-            Ok(Box::new(Instance { store, quota, machine }))
+        let begun = component.instance().and_then(|mut instance| {
+            let machine = construct(&mut instance.store, &instance.quota)?;
+            Ok(State::Running(Box::new(instance), machine))
         });
-        let state = begun.map_or_else(|error| State::Broken(Fault::new(&error)), State::Running);
-        Self { step_fuel: component.step_fuel(), state, decides: PhantomData }
+        let state = begun.unwrap_or_else(|error| State::Broken(Fault::new(&error)));
+        Self { component: component.clone(), state, decides: PhantomData }
     }
 
     /// Takes one step; after a fault the instance is gone.
-    fn step<S>(&mut self, take: impl FnOnce(&mut Instance) -> wasmtime::Result<S>) -> Result<S, Fault> {
-        let instance = match &mut self.state {
-            State::Running(instance) => instance,
+    fn step<S>(
+        &mut self,
+        take: impl FnOnce(&mut Instance, ResourceAny) -> wasmtime::Result<S>,
+    ) -> Result<S, Fault> {
+        let (instance, machine) = match &mut self.state {
+            State::Running(instance, machine) => (instance, *machine),
             State::Broken(fault) => return Err(fault.clone()),
         };
-        let taken = instance.store.set_fuel(self.step_fuel).and_then(|()| take(instance));
-        taken.map_err(|error| {
+        let fuelled = instance.store.set_fuel(self.component.step_fuel());
+        fuelled.and_then(|()| take(instance, machine)).map_err(|error| {
             let fault = Fault::new(&error);
             self.state = State::Broken(fault.clone());
             fault
@@ -73,12 +70,25 @@ impl<D> Session<D> {
     }
 }
 
+/// At its end, or where its caller went away, the machine goes and its instance stays.
+impl<D> Drop for Session<D> {
+    fn drop(&mut self) {
+        let gone = State::Broken(Fault(String::new()));
+        if let State::Running(mut instance, machine) = mem::replace(&mut self.state, gone) {
+            let dropped = instance.store.set_fuel(self.component.step_fuel());
+            if dropped.and_then(|()| machine.resource_drop(&mut instance.store)).is_ok() {
+                self.component.give_back(*instance);
+            }
+        }
+    }
+}
+
 impl Machine<Decision> for Session<Decision> {
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
         let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, machine }| {
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
             let acquisition = quota.onewindow_quota_acquire().acquisition();
-            Ok(acquisition.call_advance(store, *machine, now_ms, &replies)?.try_into()?)
+            Ok(acquisition.call_advance(store, machine, now_ms, &replies)?.try_into()?)
         });
         stepped.unwrap_or_else(|fault| {
             Step::Done(Decision {
@@ -94,9 +104,9 @@ impl Machine<Decision> for Session<Decision> {
 impl Machine<CascadeDecision> for Session<CascadeDecision> {
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
         let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, machine }| {
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
             let cascading = quota.onewindow_quota_cascade().cascading();
-            convert::cascade_step(cascading.call_advance(store, *machine, now_ms, &replies)?)
+            convert::cascade_step(cascading.call_advance(store, machine, now_ms, &replies)?)
         });
         stepped.unwrap_or_else(|fault| {
             Step::Done(CascadeDecision {
@@ -112,9 +122,9 @@ impl Machine<CascadeDecision> for Session<CascadeDecision> {
 impl Machine<Settlement> for Session<Settlement> {
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
         let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, machine }| {
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
             let settling = quota.onewindow_quota_settle().settling();
-            Ok(settling.call_advance(store, *machine, now_ms, &replies)?.try_into()?)
+            Ok(settling.call_advance(store, machine, now_ms, &replies)?.try_into()?)
         });
         stepped.unwrap_or_else(|fault| Step::Done(Settlement::Failed(fault.into())))
     }
@@ -123,13 +133,13 @@ impl Machine<Settlement> for Session<Settlement> {
 impl Machine<Looked> for Session<Looked> {
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Looked> {
         let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, machine }| {
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
             let previewing = quota.onewindow_quota_preview().previewing();
-            let step = previewing.call_advance(&mut *store, *machine, now_ms, &replies)?;
+            let step = previewing.call_advance(&mut *store, machine, now_ms, &replies)?;
             Ok(match step.try_into()? {
                 Step::Perform(calls) => Step::Perform(calls),
                 Step::Done(outcome) => {
-                    Step::Done(Looked { outcome, hint: previewing.call_hint(store, *machine)?.into() })
+                    Step::Done(Looked { outcome, hint: previewing.call_hint(store, machine)?.into() })
                 }
             })
         });
