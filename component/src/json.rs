@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         let mut string = Cow::Borrowed("");
         loop {
             let rest = self.text.get(self.at..).ok_or(Malformed)?;
-            let end = rest.bytes().position(needs_escape).ok_or(Malformed)?;
+            let end = plain_length(rest);
             let plain = rest.get(..end).ok_or(Malformed)?;
             match &mut string {
                 Cow::Borrowed("") => string = Cow::Borrowed(plain),
@@ -221,8 +221,13 @@ impl<'a> Reader<'a> {
 
     /// The next byte that is not blank, left where it is.
     fn peek(&mut self) -> Option<u8> {
-        while self.eat(b" \n\r\t") {}
-        self.text.as_bytes().get(self.at).copied()
+        loop {
+            let byte = self.text.as_bytes().get(self.at).copied();
+            if !matches!(byte, Some(b' ' | b'\n' | b'\r' | b'\t')) {
+                return byte;
+            }
+            self.at = self.at.saturating_add(1);
+        }
     }
 
     fn expect(&mut self, wanted: u8) -> Parsed<()> {
@@ -243,6 +248,29 @@ impl<'a> Reader<'a> {
         self.at = self.at.saturating_add(1);
         Ok(byte)
     }
+}
+
+/// How much of a text can stand in a string as it is. Most of what is read and written is looked at
+/// here: eight bytes at a time.
+#[inline(never)]
+fn plain_length(text: &str) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // The top bit of each byte that is below `least`, 128 at most. What is carried may add bytes above
+    // one that is: the first is right.
+    let below = |word: u64, least: u8| word.wrapping_sub(ONES.wrapping_mul(least.into())) & !word & TOPS;
+    let is = |word: u64, byte: u8| below(word ^ ONES.wrapping_mul(byte.into()), 1);
+    let (words, rest) = text.as_bytes().as_chunks();
+    let mut length: usize = 0;
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let found = below(word, 0x20) | is(word, b'"') | is(word, b'\\');
+        if found != 0 {
+            return length.saturating_add(found.trailing_zeros().div_euclid(8) as usize);
+        }
+        length = length.saturating_add(8);
+    }
+    length.saturating_add(rest.iter().take_while(|byte| !needs_escape(**byte)).count())
 }
 
 /// What cannot stand in a string as it is.
@@ -314,7 +342,7 @@ impl Writer {
     pub(crate) fn strings(&mut self, parts: &[&str]) {
         self.value("\"");
         for part in parts {
-            if part.bytes().any(needs_escape) {
+            if plain_length(part) < part.len() {
                 part.chars().for_each(|char| self.char(char));
             } else {
                 self.text.push_str(part);
@@ -425,6 +453,23 @@ mod tests {
         let skipped = Reader::read(text, Reader::skip).is_ok();
         assert!(skipped || theirs.is_none(), "{text:?}");
         assert!(!skipped || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(), "{text:?}");
+    }
+
+    /// Eight bytes are looked at together: each byte there is, in each place, beside each that borrows from it.
+    #[test]
+    fn what_needs_an_escape_is_found_in_every_place() {
+        for byte in 0..0x80_u8 {
+            for before in 0..20 {
+                for after in ["", "\u{1f}", "\u{7f}\"", "é\\ more than eight bytes"] {
+                    let text = format!("{}{}{after}", "~".repeat(before), char::from(byte));
+                    assert_eq!(
+                        plain_length(&text),
+                        text.bytes().position(needs_escape).unwrap_or(text.len()),
+                        "{text:?}"
+                    );
+                }
+            }
+        }
     }
 
     proptest! {
