@@ -19,7 +19,8 @@ pub(crate) fn build() -> anyhow::Result<Vec<u8>> {
     let target_dir = target_dir.join("wasi-http");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(project)
-        .args(["build", "--release", "--package=onewindow-wasi-http", "--target", TARGET, "--target-dir"])
+        .args(["build", "--package=onewindow-wasi-http", "--profile=component"])
+        .args(["--target", TARGET, "--target-dir"])
         .arg(&target_dir)
         .status()
         .context("cargo cannot be run")?;
@@ -27,7 +28,7 @@ pub(crate) fn build() -> anyhow::Result<Vec<u8>> {
         status.success(),
         "the component does not build; is the target there? rustup target add {TARGET}"
     );
-    let file = target_dir.join(TARGET).join("release/onewindow_wasi_http.wasm");
+    let file = target_dir.join(TARGET).join("component/onewindow_wasi_http.wasm");
     fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
