@@ -6,7 +6,8 @@ cd "$(dirname "$0")"
 : "${AWS_ACCESS_KEY_ID:=onewindow}" "${AWS_SECRET_ACCESS_KEY:=onewindow}" "${AWS_SESSION_TOKEN:=}"
 : "${TABLE:=onewindow}" "${NAMESPACE:=default}" "${DEADLINE_MS:=1000}" "${ON_UNAVAILABLE:=block}"
 : "${RATELIMIT_FORM:=rt}"
-: "${LIMITS:=[{ \"name\": \"session\", \"capacity\": 100, \"reset_after_seconds\": 18000 }]}"
+# A brace in the default would end the expansion.
+[ -n "${LIMITS:-}" ] || LIMITS='[{ "name": "session", "capacity": 100, "reset_after_seconds": 18000 }]'
 
 # A module that is named is taken as it is.
 if [ -z "${MODULE:-}" ]; then

@@ -16,8 +16,12 @@ use crate::kit::{TABLE, World, session};
 
 /// Clients at the same time.
 const CLIENTS: u64 = 200;
+/// Answers before anything is measured: a collected heap grows until then to what it takes.
+const WARM_UP: u64 = 10_000;
 /// Memory may grow by so much from the middle of the run to its end, KiB.
 const GROWTH_KIB: u64 = 32 << 10;
+/// A quota that holds everything: tokens, and seconds.
+const AMPLE: (u64, u64) = (1_000_000_000, 3600);
 /// A quota that some of the requests exceed: tokens, and seconds.
 const TIGHT: (u64, u64) = (500, 2);
 
@@ -78,7 +82,7 @@ pub(crate) async fn ceiling(client: &Client, lasting: Duration) -> f64 {
     per_second(landed.into_inner(), lasting)
 }
 
-/// Half of the time on a quota that holds everything, half on one that does not.
+/// After a warm-up, half of the time on a quota that holds everything, half on one that does not.
 pub(crate) async fn run(world: &World, lasting: Duration) -> Measured {
     let resident_kib = || world.servers.plain.resident_kib();
     let quarter = async {
@@ -86,16 +90,17 @@ pub(crate) async fn run(world: &World, lasting: Duration) -> Measured {
         resident_kib()
     };
     let of_ample = world.other("ample");
-    let (ample, quarter) = tokio::join!(hot(&of_ample, (1_000_000_000, 3600), lasting / 2), quarter);
+    let warm_up = hot(&of_ample, AMPLE, |answers| answers < WARM_UP / CLIENTS).await;
+    let (ample, quarter) = tokio::join!(hot(&of_ample, AMPLE, within(lasting / 2)), quarter);
     let middle = resident_kib();
-    let tight = hot(&world.other("tight"), TIGHT, lasting / 2).await;
+    let tight = hot(&world.other("tight"), TIGHT, within(lasting / 2)).await;
     let end = resident_kib();
     let (capacity, _) = TIGHT;
     Measured {
         admitted_per_second: per_second(ample.admitted(), lasting / 2),
         answers_per_second: per_second(tight.answers, lasting / 2),
-        errors: ample.errors + tight.errors,
-        first_error: ample.first_error.or(tight.first_error),
+        errors: warm_up.errors + ample.errors + tight.errors,
+        first_error: warm_up.first_error.or(ample.first_error).or(tight.first_error),
         excess: tight.by_window.values().map(|admitted| admitted.saturating_sub(capacity)).sum(),
         resident_kib: quarter.zip(middle).zip(end).map(|((quarter, middle), end)| [quarter, middle, end]),
     }
@@ -126,12 +131,18 @@ impl Tally {
     }
 }
 
-async fn hot(world: &World, (capacity, seconds): (u64, u64), lasting: Duration) -> Tally {
-    let limits = session(capacity, seconds);
+/// Goes on for so long, however many answers a client has had.
+fn within(lasting: Duration) -> impl Fn(u64) -> bool {
     let end = Instant::now() + lasting;
+    move |_| Instant::now() < end
+}
+
+/// Every client asks, one request after the other, for as long as `more` says of its answers so far.
+async fn hot(world: &World, (capacity, seconds): (u64, u64), more: impl Fn(u64) -> bool) -> Tally {
+    let limits = session(capacity, seconds);
     let one = || async {
         let mut tally = Tally::default();
-        while Instant::now() < end {
+        while more(tally.answers) {
             let answer = world.take(1, &limits).await;
             tally.answers += 1;
             match answer.status {
