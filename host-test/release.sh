@@ -27,7 +27,11 @@ fi
 
 publish=
 [ "${1:-}" != publish ] || { publish=yes && shift; }
-case " $* " in
+case "$publish $* " in
+yes*' --allow-dirty '*)
+    echo "What is published is a commit: --allow-dirty is for a try. Nothing is made." >&2
+    exit 1
+    ;;
 *' --allow-dirty '*) ;;
 *)
     if [ -n "$(git status --porcelain)" ]; then

@@ -1,6 +1,5 @@
 //! One instance of the component, driven by hand: for its fuel and its memory, which the host keeps to itself.
 
-use onewindow::Reply;
 use onewindow_host::engine::component::bindings::{
     Quota,
     exports::onewindow::quota::{preview::PreviewStep, types},
@@ -31,7 +30,7 @@ impl<T> Instance<T> {
                 let machine = acquisition.call_constructor(&mut store, &request.into())?;
                 let mut step = acquisition.call_advance(&mut store, machine, NOW_MS, &[])?;
                 for reply in &case.replies {
-                    step = acquisition.call_advance(&mut store, machine, NOW_MS, &[sent(reply)])?;
+                    step = acquisition.call_advance(&mut store, machine, NOW_MS, &[reply.into()])?;
                 }
                 (machine, matches!(step, types::Step::Done(_)))
             }
@@ -42,21 +41,12 @@ impl<T> Instance<T> {
                     previewing.call_constructor(&mut store, &subject.into(), &limits, Some(&hint.into()))?;
                 let mut step = previewing.call_advance(&mut store, machine, NOW_MS, &[])?;
                 for reply in &case.replies {
-                    step = previewing.call_advance(&mut store, machine, NOW_MS, &[sent(reply)])?;
+                    step = previewing.call_advance(&mut store, machine, NOW_MS, &[reply.into()])?;
                 }
                 (machine, matches!(step, PreviewStep::Done(_)))
             }
         };
         assert!(done, "{} wants more", case.name);
         machine.resource_drop(store)
-    }
-}
-
-fn sent(reply: &Reply) -> types::Reply {
-    match reply {
-        Reply::Http { status, body } => {
-            types::Reply::Http(types::HttpReply { status: *status, body: body.clone() })
-        }
-        Reply::Failed(reason) => types::Reply::Failed(reason.clone()),
     }
 }

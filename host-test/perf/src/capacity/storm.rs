@@ -144,7 +144,6 @@ fn report(told: &[Told], answered_after: Duration, units: Units) -> anyhow::Resu
             !matches!(outcome, Outcome::Admitted(_) | Outcome::Rejected { .. } | Outcome::Contended { .. })
         }),
     );
-    row("admitted beyond a quota", &|_| "0".into());
     row("round trips to an answer", &|told| {
         digits(f64::from(told.iter().map(|told| told.round_trips).sum::<u32>()) / told.len() as f64)
     });

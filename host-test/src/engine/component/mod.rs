@@ -34,14 +34,18 @@ pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_COMPONENT"));
 /// Core instances one component is made of: its module, and the canonical ABI's little helpers.
 const CORE_INSTANCES: u32 = 4;
 
+/// Instances that are kept for the next request: after a storm, the others give their memory back.
+const MOST_IDLE: usize = 100;
+
 /// How a [`Component`] is run.
 #[derive(Clone, Debug)]
 pub struct ComponentOptions {
-    /// Requests under way at the same time, each in an instance of its own; more of them wait. An instance
-    /// reserves 4 GiB of addresses, not of memory: compiled code needs no bounds checks then.
+    /// Requests under way at the same time, each in an instance of its own; more of them wait. Each reserves
+    /// 4 GiB of addresses, 512 of them 2 TiB, but no memory: compiled code needs no bounds checks then.
+    /// Where addresses are short (`ulimit -v`, more than 32,000 instances), loading fails.
     pub instances: u32,
-    /// Requests that one instance serves, one after the other, before its memory is wiped: at least 1, which
-    /// is what a component that is not trusted to forget should get.
+    /// Requests that one instance serves, one after the other, before its memory is wiped; until then it keeps
+    /// what its largest request took. 1 is for a component that is not trusted to forget; 0 is the same.
     pub requests_per_instance: u32,
     /// Memory one instance may use, bytes.
     pub memory_limit_bytes: usize,
@@ -81,6 +85,8 @@ impl ComponentOptions {
         config
             .wasm_component_model(true)
             .consume_fuel(true)
+            // All that 32 bits address: no access needs a check.
+            .memory_reservation(1 << 32)
             .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         if self.cache {
             match Cache::new(CacheConfig::new()) {
@@ -104,7 +110,8 @@ struct Inner {
     engine: Engine,
     pre: QuotaPre<()>,
     slots: Arc<Semaphore>,
-    /// Instances that wait for their next request; the one that was used last comes first, its memory warm.
+    /// At most [`MOST_IDLE`] instances that wait for their next request; the one that was used last comes
+    /// first, its memory warm.
     idle: Mutex<Vec<Instance>>,
     options: ComponentOptions,
 }
@@ -113,8 +120,8 @@ struct Inner {
 struct Instance {
     store: Store<()>,
     quota: Quota,
-    /// Requests it may still serve, the present one included.
-    serves: u32,
+    /// The present one included.
+    requests_left: u32,
 }
 
 /// Why a component does not run: it is not valid, imports something, or does not export the world
@@ -150,7 +157,8 @@ impl Component {
         Ok(Self { inner: Arc::new(Inner { engine, pre, slots, idle: Mutex::default(), options }) })
     }
 
-    /// An instance, and the store it lives in: for the contract's pure functions.
+    /// An instance, which may have served requests, and the store it lives in: for the contract's pure
+    /// functions. It takes one of `instances` as long as it lives, and does not come back.
     ///
     /// # Errors
     /// Where every instance is in use.
@@ -161,24 +169,22 @@ impl Component {
     /// One that is idle, or a new one, with the fuel for a step.
     fn instance(&self) -> wasmtime::Result<Instance> {
         let idle = self.idle().pop();
-        let mut instance = match idle {
-            Some(instance) => instance,
-            None => {
-                let mut store = Store::new(&self.inner.engine, ());
-                store.set_fuel(self.inner.options.step_fuel)?;
-                let quota = self.inner.pre.instantiate(&mut store)?;
-                Instance { store, quota, serves: self.inner.options.requests_per_instance }
-            }
-        };
-        instance.store.set_fuel(self.inner.options.step_fuel)?;
-        Ok(instance)
+        if let Some(mut instance) = idle {
+            instance.store.set_fuel(self.step_fuel())?;
+            return Ok(instance);
+        }
+        let mut store = Store::new(&self.inner.engine, ());
+        store.set_fuel(self.step_fuel())?;
+        let quota = self.inner.pre.instantiate(&mut store)?;
+        Ok(Instance { store, quota, requests_left: self.inner.options.requests_per_instance })
     }
 
     /// Keeps an instance whose request ended well, and in which nothing of that is left.
     fn give_back(&self, mut instance: Instance) {
-        instance.serves = instance.serves.saturating_sub(1);
-        if instance.serves > 0 {
-            self.idle().push(instance);
+        instance.requests_left = instance.requests_left.saturating_sub(1);
+        let mut idle = self.idle();
+        if instance.requests_left > 0 && idle.len() < MOST_IDLE {
+            idle.push(instance);
         }
     }
 
@@ -230,14 +236,16 @@ impl Component {
         }))
     }
 
-    /// A component that cannot say rejects nothing: then the table is asked.
+    /// A component that cannot say, or has no room, rejects nothing: then the table is asked.
     pub(super) fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
+        let _room = self.inner.slots.try_acquire().ok()?;
         let mut instance = self.instance().ok()?;
         let (request, hint) = (request.clone().into(), hint.clone().into());
         let acquire = instance.quota.onewindow_quota_acquire();
         let rejected = acquire.call_reject(&mut instance.store, &request, &hint, now_ms).ok()?;
+        let rejected = rejected.map(TryInto::try_into).transpose().ok()?;
         self.give_back(instance);
-        rejected?.try_into().ok()
+        rejected
     }
 
     fn step_fuel(&self) -> u64 {
@@ -248,5 +256,81 @@ impl Component {
 impl fmt::Debug for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Component").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onewindow::Step;
+
+    use super::*;
+
+    fn component(options: ComponentOptions) -> Component {
+        Component::embedded(options).unwrap()
+    }
+
+    fn request() -> AcquireRequest {
+        AcquireRequest {
+            subject: Subject::new("limits", "default", "user-1", "gpt-4"),
+            consume: vec![Amount::new("session", 1)],
+            limits: vec![Limit::session("session", 100, 18_000)],
+            ..AcquireRequest::default()
+        }
+    }
+
+    /// The requests that the idle instances may still serve.
+    fn left(component: &Component) -> Vec<u32> {
+        component.idle().iter().map(|instance| instance.requests_left).collect()
+    }
+
+    #[test]
+    fn what_ended_well_serves_again_and_what_is_under_way_does_not() {
+        let component =
+            component(ComponentOptions { requests_per_instance: 3, ..ComponentOptions::default() });
+        let mut first = component.acquire(request());
+        assert!(matches!(first.advance(1, &[]), Step::Perform(_)));
+        let second = component.acquire(request());
+        assert!(left(&component).is_empty());
+        drop((first, second));
+        assert_eq!(left(&component), [2, 2]);
+        drop(component.acquire(request()));
+        assert_eq!(left(&component), [2, 1]);
+        drop(component.acquire(request()));
+        assert_eq!(left(&component), [2]);
+    }
+
+    #[test]
+    fn a_remembered_rejection_needs_room_and_gives_it_back() {
+        let component = component(ComponentOptions { instances: 1, ..ComponentOptions::default() });
+        let under_way = component.acquire(request());
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        drop(under_way);
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        assert_eq!(left(&component), [998]);
+        let _slot = component.inner.slots.try_acquire().unwrap();
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        assert_eq!(left(&component), [998], "it was not asked");
+    }
+
+    #[test]
+    fn what_failed_serves_nobody_and_neither_does_what_may_serve_one() {
+        let starved = component(ComponentOptions { step_fuel: 20_000, ..ComponentOptions::default() });
+        let mut machine = starved.acquire(request());
+        assert!(matches!(machine.advance(1, &[]), Step::Done(_)));
+        drop(machine);
+        assert!(left(&starved).is_empty());
+        for requests_per_instance in [0, 1] {
+            let once = component(ComponentOptions { requests_per_instance, ..ComponentOptions::default() });
+            drop(once.acquire(request()));
+            assert!(left(&once).is_empty());
+        }
+    }
+
+    #[test]
+    fn after_a_storm_some_are_kept() {
+        let component = component(ComponentOptions::default());
+        let storm: Vec<_> = (0..MOST_IDLE + 10).map(|_| component.acquire(request())).collect();
+        drop(storm);
+        assert_eq!(component.idle().len(), MOST_IDLE);
     }
 }

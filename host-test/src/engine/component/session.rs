@@ -23,6 +23,12 @@ enum State {
     Broken(Fault),
 }
 
+impl State {
+    fn gone() -> Self {
+        Self::Broken(Fault(String::new()))
+    }
+}
+
 /// What went wrong, for a person.
 #[derive(Clone)]
 struct Fault(String);
@@ -57,24 +63,28 @@ impl<D> Session<D> {
         &mut self,
         take: impl FnOnce(&mut Instance, ResourceAny) -> wasmtime::Result<S>,
     ) -> Result<S, Fault> {
-        let (instance, machine) = match &mut self.state {
-            State::Running(instance, machine) => (instance, *machine),
-            State::Broken(fault) => return Err(fault.clone()),
+        // Only what ended well is put back, so that nothing else is used again.
+        let (mut instance, machine) = match mem::replace(&mut self.state, State::gone()) {
+            State::Running(instance, machine) => (instance, machine),
+            State::Broken(fault) => {
+                self.state = State::Broken(fault.clone());
+                return Err(fault);
+            }
         };
         let fuelled = instance.store.set_fuel(self.component.step_fuel());
-        fuelled.and_then(|()| take(instance, machine)).map_err(|error| {
-            let fault = Fault::new(&error);
-            self.state = State::Broken(fault.clone());
-            fault
-        })
+        let taken = fuelled.and_then(|()| take(&mut instance, machine)).map_err(|error| Fault::new(&error));
+        self.state = match &taken {
+            Ok(_) => State::Running(instance, machine),
+            Err(fault) => State::Broken(fault.clone()),
+        };
+        taken
     }
 }
 
 /// At its end, or where its caller went away, the machine goes and its instance stays.
 impl<D> Drop for Session<D> {
     fn drop(&mut self) {
-        let gone = State::Broken(Fault(String::new()));
-        if let State::Running(mut instance, machine) = mem::replace(&mut self.state, gone) {
+        if let State::Running(mut instance, machine) = mem::replace(&mut self.state, State::gone()) {
             let dropped = instance.store.set_fuel(self.component.step_fuel());
             if dropped.and_then(|()| machine.resource_drop(&mut instance.store)).is_ok() {
                 self.component.give_back(*instance);
