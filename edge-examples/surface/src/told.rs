@@ -4,7 +4,7 @@
 
 use std::{fmt, time::Duration};
 
-use onewindow::{Decision, Outcome, PreviewOutcome, Settlement};
+use onewindow::{Decision, LimitStatus, Outcome, PreviewOutcome, Settlement};
 use serde::Serialize;
 
 /// What it took to come to one answer, follow-ups left out.
@@ -42,14 +42,9 @@ pub struct Told {
 
 impl Told {
     pub(crate) fn of_decision(decision: &Decision, degraded: bool, cost: Cost, took: Duration) -> Self {
-        let resets_at_ms = decision.limits.iter().filter_map(|limit| limit.resets_at_ms).max();
-        let retry_after_ms = match decision.outcome {
-            Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } => {
-                Some(retry_after_ms)
-            }
-            _ => None,
-        };
-        let told = Self::new("acquire", outcome_name(&decision.outcome), cost, took);
+        let Decision { outcome, limits, .. } = decision;
+        let told = Self::new("acquire", outcome_name(outcome), cost, took);
+        let (resets_at_ms, retry_after_ms) = (resets_at_ms(limits), retry_after_ms(outcome));
         Self { degraded, resets_at_ms, retry_after_ms, ..told }
     }
 
@@ -95,6 +90,21 @@ impl Told {
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The latest reset of these limits, epoch ms; none where no window is live.
+#[must_use]
+pub fn resets_at_ms(limits: &[LimitStatus]) -> Option<u64> {
+    limits.iter().filter_map(|limit| limit.resets_at_ms).max()
+}
+
+/// The wait that a rejection tells, ms.
+#[must_use]
+pub const fn retry_after_ms(outcome: &Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } => Some(*retry_after_ms),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use std::future::Future;
 
 use onewindow::{LimitStatus, Outcome};
-use onewindow_surface::told::outcome_name;
+use onewindow_surface::told::{outcome_name, resets_at_ms, retry_after_ms};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::dynamo::Cost;
@@ -39,10 +39,7 @@ fn record(span: &Span, answer: &impl Told) {
     span.record("outcome", outcome_name(outcome));
     let Cost { round_trips, requests, resends, .. } = answer.cost();
     span.record("round_trips", round_trips).record("requests", requests).record("resends", resends);
-    if let Some(instant) = answer.limits().iter().filter_map(|limit| limit.resets_at_ms).max() {
-        span.record("resets_at_ms", instant);
-    }
-    if let Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } = outcome {
-        span.record("retry_after_ms", retry_after_ms);
-    }
+    // What is none stays empty.
+    span.record("resets_at_ms", resets_at_ms(answer.limits()));
+    span.record("retry_after_ms", retry_after_ms(outcome));
 }
