@@ -63,6 +63,10 @@ mkdir dist
 trap 'rm -f host-test/onewindow.wasm' EXIT
 cp dist/onewindow.wasm host-test/
 crates='--package onewindow --package onewindow-surface --package onewindow-host'
+# To cargo, what it unpacked and compiled of a version stays what that version is. Here it changes until it is
+# published, so a crate would be verified against the neighbours of last time.
+rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/onewindow-*
+cargo clean --quiet --profile dev --package onewindow --package onewindow-surface
 # What only the component has is verified where it is built for.
 cargo package --locked --package onewindow --features component --target wasm32-unknown-unknown "$@"
 # shellcheck disable=SC2086
