@@ -5,7 +5,8 @@
 //!   │ failed: the item, as it is, comes back with the refusal
 //!   ├─ nothing there ─────▶ join: read siblings, create in one transaction      R7 R8
 //!   ├─ something is due ──▶ pass: one locked write planned from the image       R1 R4 R12
-//!   ├─ write budget spent ▶ double the shard count, try a new shard
+//!   ├─ write budget spent ▶ a pass restores it, and doubles the shard count after the answer where
+//!   │                       it is spent fast; nothing to restore: double, try a new shard
 //!   └─ short ─────────────▶ unsharded: rejected; sharded: look at all shards    R9
 //! ```
 //!
@@ -27,7 +28,7 @@ use crate::{
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
-    materialise::{Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
+    materialise::{LimitPass, Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
     preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
@@ -416,9 +417,32 @@ impl Acquire {
         !self.doubled && self.shard_count < MAX_SHARD_COUNT && image.limits.iter().all(roomy)
     }
 
+    fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
+        let write = self.doubling(image, stale);
+        self.doubled = true;
+        self.state = State::Doubling { from: self.shard_count, marking: stale.is_some() };
+        self.perform(write)
+    }
+
+    /// A pass that found the budget spent, and could restore less than half of it, was not half a
+    /// second after the last one: the shard is written to faster than its partition takes. Callers
+    /// who wait for their answers never spend what one millisecond restores, so this is where they
+    /// get more shards; after the answer, and for nobody to wait for.
+    fn double_ahead(&mut self, pass: &Pass, after: &Shard) {
+        let spent = |wcu: &LimitPass| {
+            let before = wcu.before.as_ref().map_or(0, |before| before.tokens_milli);
+            before < fast::WCU_MILLI && wcu.after.tokens_milli < wcu.after.capacity_milli / 2
+        };
+        if pass.wcu.as_ref().is_some_and(spent) && self.may_double(after) {
+            self.doubled = true;
+            let write = self.doubling(after, None);
+            self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
+        }
+    }
+
     /// Doubles the count on shard 0. `stale` is shard 0 as it came back, where it holds grants
     /// whose size is only told by the count that is about to change.
-    fn double(&mut self, image: &Shard, stale: Option<&Shard>) -> Step {
+    fn doubling(&self, image: &Shard, stale: Option<&Shard>) -> ConditionalWrite {
         let from = self.shard_count;
         let mut changes = vec![Change::set(Field::ShardCount, from.saturating_mul(2))];
         // An item that is gone is not brought back by its count alone.
@@ -437,15 +461,12 @@ impl Acquire {
                 _ => clauses.push(marked(&quota)),
             }
         }
-        self.doubled = true;
-        self.state = State::Doubling { from, marking: stale.is_some() };
-        let write = ConditionalWrite {
+        ConditionalWrite {
             pk: self.request.subject.bucket_pk(0),
             sk: Cow::Borrowed(STATE_SK),
             action: Action::Update(changes),
             clauses,
-        };
-        self.perform(write)
+        }
     }
 
     fn doubled(&mut self, from: u32, image: Option<&Attributes<'_>>) -> Ended<Step> {
@@ -727,11 +748,14 @@ impl Acquire {
     // ---- the ends ----
 
     fn pass_landed(&mut self, parts: &[(Pass, Vec<Take>)]) -> Step {
-        for (pass, _) in parts {
+        let mut served = Vec::with_capacity(parts.len());
+        for (pass, takes) in parts {
+            let after = pass.after(takes);
             self.propagate(pass);
+            self.double_ahead(pass, &after);
+            served.push((after, takes.clone()));
         }
-        let parts: Vec<_> = parts.iter().map(|(pass, takes)| (pass.after(takes), takes.clone())).collect();
-        self.admitted(&parts)
+        self.admitted(&served)
     }
 
     /// The opener tells its siblings, after the answer (R2).

@@ -272,7 +272,7 @@ pub(crate) fn retry_after(decision: &Decision) -> u64 {
 // ---- calls, read back ----
 
 /// One write of a call, its aliases replaced by what they stand for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// `Put`, `Update` or `ConditionCheck`.
     pub(crate) kind: String,

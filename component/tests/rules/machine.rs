@@ -271,6 +271,54 @@ fn section_6_9_once_a_request() {
     assert_pass(next(&mut machine, refused(Some(&tired(1, 2)))));
 }
 
+/// What is to be done after a pass over `item` was admitted, one each.
+fn after_pass(request: AcquireRequest, item: &Item) -> Vec<Sent> {
+    let (mut machine, step) = after_refusal(request, Some(item));
+    assert_pass(step);
+    let decision = done(next(&mut machine, landed(item)));
+    assert!(decision.outcome.is_admitted());
+    decision.follow_ups.iter().map(|call| sent(call).remove(0)).collect()
+}
+
+#[test]
+fn section_6_9_a_budget_spent_in_less_than_half_a_second_doubles_after_the_answer() {
+    let restored = |ms| tired(2, 4).num("rf", NOW - ms);
+    let doubling = after_pass(drawn(1, 2, 4), &restored(499)).remove(0);
+    assert_eq!(doubling.pk, subject().bucket_pk(0));
+    assert_eq!(doubling.changes, ["SET shard_count = 8"]);
+    doubling.assert_condition("attribute_exists(PK)");
+    doubling.assert_condition("shard_count = 4");
+    doubling.assert_condition("(attribute_exists(b_q_gc) OR attribute_not_exists(b_q_tk))");
+    assert_eq!(after_pass(drawn(1, 2, 4), &restored(500)), []);
+    // What is left of one write counts.
+    assert_eq!(after_pass(drawn(1, 2, 4), &restored(499).num("b_wcu_tk", 999)).len(), 1);
+    assert_eq!(after_pass(drawn(1, 2, 4), &restored(500).num("b_wcu_tk", 999)), []);
+}
+
+#[test]
+fn section_6_9_a_pass_for_another_reason_tells_nothing_of_the_budget() {
+    let ended = |wcu| Item::shard(0, 1, 0, NOW - LENGTH).num("rf", NOW - 100).num("b_wcu_tk", wcu);
+    assert_eq!(after_pass(request(1), &ended(1000)), []);
+    after_pass(request(1), &ended(999)).remove(0).assert_change("SET shard_count = 2");
+}
+
+#[test]
+fn section_6_9_nor_does_it_double_after_the_answer_where_it_may_not() {
+    let full =
+        |count| AcquireRequest { limits: vec![Limit::session("q", 100_000, 60)], ..drawn(1, 0, count) };
+    let item = |count| tired(0, count).num("rf", NOW - 100).num("b_q_cp", 100_000_000);
+    assert_eq!(after_pass(full(32), &item(32)), []);
+    assert_eq!(after_pass(full(16), &item(16)).len(), 1);
+    let item = |cp| tired(0, 4).num("rf", NOW - 100).num("b_q_cp", cp);
+    assert_eq!(after_pass(drawn(1, 0, 4), &item(7999)), []);
+    assert_eq!(after_pass(drawn(1, 0, 4), &item(8000)).len(), 1);
+    // It has doubled before the answer.
+    let (mut machine, _) = after_refusal(request(1), Some(&tired(0, 1)));
+    only(next(&mut machine, landed(&Item::shard(0, 2, 3000, START).num("b_q_gc", 1))));
+    assert_pass(next(&mut machine, refused(Some(&tired(1, 2)))));
+    assert!(done(next(&mut machine, landed(&tired(1, 2)))).follow_ups.is_empty());
+}
+
 #[test]
 fn section_6_9_a_grant_without_a_size_is_given_one_first() {
     let old = tired(0, 2).without("b_q_gc").num("b_q_tk", 60_000);

@@ -120,6 +120,23 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("doubling-opened")
         },
+        // The budget is spent faster than it comes back: the count doubles after an answer, which is
+        // lost or comes twice, and the window ends.
+        Setting {
+            entities: vec![Entity {
+                capacity: 4,
+                wcu_milli: 0,
+                refilled_ms: Some(2),
+                began_ms: Some(500),
+                ..of_shards(1)
+            }],
+            amount: 2,
+            instants_ms: vec![0, 500],
+            skews_ms: vec![0, 0],
+            requests: 2,
+            budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },
+            ..base("doubling-ahead")
+        },
         // Twice in one window, and the next one after it.
         Setting {
             entities: vec![Entity {

@@ -161,10 +161,12 @@ impl Story {
                     let seed = number.wrapping_mul(WORKERS).wrapping_add(worker).wrapping_add(1);
                     let answer = limiter.acquire(AcquireRequest { seed, ..request.clone() }).await;
                     admitted.fetch_add(u64::from(answer.is_allowed()), Ordering::Relaxed);
+                    // Refused, doubled, refused by a slot where nothing is yet: a join alone has one update.
                     if answer.cost.calls_of("TransactWriteItems") > 0
+                        && answer.cost.calls_of("UpdateItem") > 1
                         && let Ok(mut joins) = joins.lock()
                     {
-                        joins.push(Line::of("a shard joins", &answer));
+                        joins.push(Line::of("the count doubles, a shard joins", &answer));
                     }
                     bar.inc(1);
                     if answer.decision.hint.shard_count >= SHARDS {
@@ -187,16 +189,11 @@ impl Story {
             let seed = self.seed_for(shard, shard_count);
             let answer = self.ask(1, seed).await;
             joined += u64::from(answer.is_allowed());
-            if answer.cost.calls_of("TransactWriteItems") > 0
-                && let Ok(mut joins) = joins.lock()
-            {
-                joins.push(Line::of("a shard joins", &answer));
-            }
             self.note(&answer, 1);
         }
-        // Without the doubling that some of them made first.
+        // The first: a later doubling tells the shards that are there, too.
         let joins = joins.lock().map(|mut joins| std::mem::take(&mut *joins)).unwrap_or_default();
-        self.lines.extend(joins.into_iter().min_by_key(|line| line.requests));
+        self.lines.extend(joins.into_iter().min_by_key(|line| (line.requests, line.follow_ups)));
         let after = self.preview().await?;
         let left = after.limits[0].status.available;
         self.stage
