@@ -59,7 +59,7 @@ mkdir dist
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )
 
-# A published host cannot build its neighbour: it brings the component along, and its `build.rs` says so.
+# A published host cannot build its neighbour: it brings the component along, and its `build` says so.
 trap 'rm -f host-test/onewindow.wasm' EXIT
 cp dist/onewindow.wasm host-test/
 crates='--package onewindow --package onewindow-surface --package onewindow-host'

@@ -10,12 +10,16 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 use flate2::{Compression, write::GzEncoder};
 use onewindow_host::engine::component::BINARY;
 use wasmparser::{KnownCustom, Name, Parser, Payload};
 
 use crate::table::Table;
+
+// How the host's build makes it.
+#[path = "../../build/module.rs"]
+mod module;
 
 /// The aims: bytes, and bytes compressed.
 const AIM: (usize, usize) = (100_000, 40_000);
@@ -50,35 +54,15 @@ fn print(folder: &Path) -> Result<()> {
 
 /// The module that the component is made of, with the names of its functions.
 fn build() -> Result<PathBuf> {
-    const TARGET: &str = "wasm32-unknown-unknown";
     let target_dir = env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let target_dir = target_dir.join("size");
-    let status = Command::new("cargo")
-        .args(["rustc", "--quiet", "--package=onewindow", "--lib", "--crate-type=cdylib"])
-        .args(["--features=component", "--profile=component", "--target", TARGET, "--target-dir"])
-        .arg(&target_dir)
-        .status()
-        .context("cargo does not run")?;
-    ensure!(status.success(), "the module does not build");
-    Ok(target_dir.join(TARGET).join("component/onewindow.wasm"))
+    module::compile(Path::new("."), &target_dir.join("size")).map_err(Error::msg)
 }
 
 /// As the build of the host does; with the names still there, where they are asked for.
 fn optimise(module: &Path, folder: &Path, names: bool) -> Result<Vec<u8>> {
     let optimised = folder.join("optimised.wasm");
-    binaryen(
-        Command::new("wasm-opt")
-            .args(["-Oz", "--strip-target-features", "--strip-producers"])
-            .args(names.then_some("-g"))
-            .args([module, Path::new("--output"), &optimised]),
-    )?;
+    module::shrink(module, &optimised, names).map_err(Error::msg)?;
     Ok(fs::read(optimised)?)
-}
-
-fn binaryen(command: &mut Command) -> Result<()> {
-    let output = command.output().context("Binaryen does not run")?;
-    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
 }
 
 fn gzip(bytes: &[u8]) -> Result<usize> {
@@ -222,12 +206,12 @@ fn features(module: &Path, folder: &Path) -> Result<()> {
         let graph = folder.join("exports.json");
         fs::write(&graph, serde_json::to_vec(&roots)?)?;
         let less = folder.join("less.wasm");
-        binaryen(Command::new("wasm-metadce").arg("--graph-file").args([
-            graph.as_path(),
-            module,
-            Path::new("--output"),
-            &less,
-        ]))?;
+        let output = Command::new("wasm-metadce")
+            .arg("--graph-file")
+            .args([graph.as_path(), module, Path::new("--output"), &less])
+            .output()
+            .context("Binaryen does not run")?;
+        ensure!(output.status.success(), "wasm-metadce: {}", String::from_utf8_lossy(&output.stderr));
         let bytes = optimise(&less, folder, false)?;
         Ok((bytes.len(), gzip(&bytes)?))
     };

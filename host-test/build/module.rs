@@ -1,0 +1,58 @@
+//! The core as the module that the component is made of: compiled for size, then shrunk. The measure of its
+//! size (`host-test/perf`) makes it by the same two commands.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Compiles the core of the checkout at `workspace`, with the names of its functions. `target_dir` is not the
+/// one of a build that is under way: cargo holds its lock.
+///
+/// # Errors
+/// Where cargo does not run, or the core does not compile.
+pub(crate) fn compile(workspace: &Path, target_dir: &Path) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(workspace)
+        .args(["rustc", "--quiet", "--package=onewindow", "--lib", "--crate-type=cdylib"])
+        .args(["--features=component", "--profile=component", "--target", TARGET, "--target-dir"])
+        .arg(target_dir);
+    // What the outer build is checked or instrumented with is not for the component.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let outer =
+            ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"];
+        if outer.contains(&name.as_str()) || name.starts_with("CARGO_PROFILE_") {
+            cargo.env_remove(name);
+        }
+    }
+    run(&mut cargo).map_err(|error| {
+        format!("{error}\nthe core does not compile; where the target is missing: rustup target add {TARGET}")
+    })?;
+    Ok(target_dir.join(TARGET).join("component/onewindow.wasm"))
+}
+
+/// Writes the module to `to`, an eighth smaller: what the compiler leaves undone, Binaryen does, within the
+/// target features that the module says it was compiled for. Not left out where Binaryen is missing: the
+/// component would differ from machine to machine.
+///
+/// # Errors
+/// Where Binaryen does not run, or refuses the module.
+pub(crate) fn shrink(module: &Path, to: &Path, names: bool) -> Result<(), String> {
+    let mut binaryen = Command::new("wasm-opt");
+    binaryen.args(["-Oz", "--strip-target-features", "--strip-producers"]);
+    binaryen.args(names.then_some("-g")).arg("--output").args([to, module]);
+    run(&mut binaryen).map_err(|error| format!("{error}\nwasm-opt is of Debian's package binaryen"))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
