@@ -6,11 +6,11 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::Context;
 use axum::{Router, body::Body, extract::State, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{HeaderMap, StatusCode, header};
+use onewindow_relay::{Upstream, operation};
 use tokio::{net::TcpListener, sync::watch};
 
 /// What becomes of a request.
@@ -65,8 +65,7 @@ pub(crate) struct Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    endpoint: String,
-    http: reqwest::Client,
+    table: Upstream,
     plans: Mutex<HashMap<String, Plan>>,
 }
 
@@ -75,8 +74,7 @@ impl Proxy {
     pub(crate) async fn start(endpoint: String) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let shared = Arc::new(Shared { endpoint, http, plans: Mutex::default() });
+        let shared = Arc::new(Shared { table: Upstream::new(endpoint)?, plans: Mutex::default() });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self { url, shared })
@@ -119,23 +117,11 @@ impl Shared {
         plan.seen.push(seen);
         if plan.next.is_empty() { plan.always.clone().unwrap_or(Fault::Pass) } else { plan.next.remove(0) }
     }
-
-    async fn forward(&self, headers: HeaderMap, body: Bytes) -> anyhow::Result<(u16, Bytes)> {
-        let mut request = self.http.post(&self.endpoint).body(body);
-        for (name, value) in &headers {
-            if ![header::HOST, header::CONTENT_LENGTH].contains(name) {
-                request = request.header(name, value);
-            }
-        }
-        let response = request.send().await.context("the table does not answer")?;
-        Ok((response.status().as_u16(), response.bytes().await?))
-    }
 }
 
 async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let of = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let operation = of("x-amz-target").rsplit('.').next().unwrap_or_default().to_owned();
-    let seen = Seen { operation, signed_for: of("x-amz-date").to_owned() };
+    let signed_for = headers.get("x-amz-date").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let seen = Seen { operation: operation(&headers).to_owned(), signed_for: signed_for.to_owned() };
     match shared.fault(&String::from_utf8_lossy(&body), seen) {
         Fault::Say(status, body) => answer(status, Body::from(body), &[]),
         Fault::SayWith(status, body, fields) => answer(status, Body::from(body), &fields),
@@ -144,19 +130,21 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
         Fault::Hold(mut gate) => {
             // A gate that is gone is open.
             let _ = gate.wait_for(|open| *open).await;
-            forwarded(shared.forward(headers, body).await, false)
+            forwarded(shared.table.pass_on(&headers, body).await, false)
         }
-        Fault::CutReply => forwarded(shared.forward(headers, body).await, true),
-        Fault::Pass => forwarded(shared.forward(headers, body).await, false),
+        Fault::CutReply => forwarded(shared.table.pass_on(&headers, body).await, true),
+        Fault::Pass => forwarded(shared.table.pass_on(&headers, body).await, false),
     }
 }
 
-fn forwarded(reply: anyhow::Result<(u16, Bytes)>, cut: bool) -> Response {
-    match reply {
-        Ok((status, body)) if cut => answer(status, broken(body.slice(..body.len() / 2)), &[]),
-        Ok((status, body)) => answer(status, Body::from(body), &[]),
-        Err(error) => answer(502, Body::from(format!("{error:#}")), &[]),
-    }
+fn forwarded(reply: Result<http::Response<Bytes>, reqwest::Error>, cut: bool) -> Response {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) => return answer(502, Body::from(format!("the table does not answer: {error}")), &[]),
+    };
+    let (status, body) = (reply.status().as_u16(), reply.into_body());
+    let body = if cut { broken(body.slice(..body.len() / 2)) } else { Body::from(body) };
+    answer(status, body, &[])
 }
 
 /// A body that begins like this, and then the connection breaks.

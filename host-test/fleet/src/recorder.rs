@@ -17,6 +17,7 @@ use axum::{
 };
 use dynoxide::{Database, actions::get_item::GetItemRequest, server};
 use onewindow_host::Clock;
+use onewindow_relay::{Upstream, operation};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -34,8 +35,7 @@ pub(crate) struct Recorder {
 struct Inner {
     database: Database,
     /// The engine's own server.
-    engine: String,
-    http: reqwest::Client,
+    engine: Upstream,
     /// The items as they are, and the right to write.
     items: tokio::sync::Mutex<HashMap<(String, String), Image>>,
     sequence: AtomicU64,
@@ -50,9 +50,8 @@ impl Recorder {
         let database = Database::memory().map_err(|error| anyhow::anyhow!("{error}"))?;
         let engine = TcpListener::bind(("127.0.0.1", 0)).await?;
         let inner = Arc::new(Inner {
-            engine: format!("http://{}", engine.local_addr()?),
+            engine: Upstream::new(format!("http://{}", engine.local_addr()?)).context("no HTTP client")?,
             database: database.clone(),
-            http: reqwest::Client::builder().no_proxy().build().context("no HTTP client")?,
             items: tokio::sync::Mutex::default(),
             sequence: AtomicU64::new(0),
             requests: AtomicU64::new(0),
@@ -85,18 +84,14 @@ async fn handle(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes
 
 async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     inner.requests.fetch_add(1, Ordering::Relaxed);
-    let operation = headers
-        .get("x-amz-target")
-        .and_then(|target| target.to_str().ok()?.rsplit_once('.'))
-        .map_or("", |(_, operation)| operation)
-        .to_owned();
+    let operation = operation(&headers).to_owned();
     let touched = touched(&operation, &body);
     let answered = if touched.is_empty() {
-        inner.forward(&headers, body).await
+        inner.engine.pass_on(&headers, body).await
     } else {
         let mut items = inner.items.lock().await;
-        let answered = inner.forward(&headers, body).await;
-        if matches!(&answered, Ok((StatusCode::OK, ..))) {
+        let answered = inner.engine.pass_on(&headers, body).await;
+        if answered.as_ref().is_ok_and(|answer| answer.status() == StatusCode::OK) {
             let writes = inner.landed(&mut items, touched);
             (inner.listener)(Commit {
                 sequence: inner.sequence.fetch_add(1, Ordering::Relaxed),
@@ -108,43 +103,21 @@ async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<
         }
         answered
     };
-    let (status, answer_headers, answer) = match answered {
-        Ok(answered) => answered,
+    let answer = match answered {
+        Ok(answer) => answer,
         // The process that asked sees a broken gateway, and so does whoever reads the report.
         Err(error) => {
             inner.note(format!("the engine did not answer: {error}"));
             return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
         }
     };
-    if status == StatusCode::BAD_REQUEST {
-        inner.note_refusal(&answer);
+    if answer.status() == StatusCode::BAD_REQUEST {
+        inner.note_refusal(answer.body());
     }
-    let mut response = Response::builder().status(status);
-    for (name, value) in &answer_headers {
-        if !matches!(name.as_str(), "connection" | "transfer-encoding" | "content-length") {
-            response = response.header(name, value);
-        }
-    }
-    response.body(Body::from(answer)).unwrap_or_default()
+    answer.map(Body::from)
 }
 
 impl Inner {
-    async fn forward(
-        &self,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<(StatusCode, HeaderMap, Bytes), reqwest::Error> {
-        let mut request = self.http.post(&self.engine).body(body);
-        for (name, value) in headers {
-            if !matches!(name.as_str(), "host" | "connection" | "content-length" | "accept-encoding") {
-                request = request.header(name, value);
-            }
-        }
-        let response = request.send().await?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        Ok((status, headers, response.bytes().await?))
-    }
-
     /// Reads each touched item anew, while nobody else may write.
     fn landed(
         &self,

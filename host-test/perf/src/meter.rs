@@ -10,8 +10,9 @@ use anyhow::Context;
 use axum::{
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, Response, StatusCode},
+    http::{HeaderMap, Response},
 };
+use onewindow_relay::{Upstream, operation};
 use serde_json::{Value as Json, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -79,17 +80,15 @@ pub(crate) struct Meter {
 
 #[derive(Debug)]
 struct Shared {
-    table: String,
-    http: reqwest::Client,
+    table: Upstream,
     passed: Mutex<Units>,
 }
 
 impl Meter {
     /// A meter in front of the table at this URL.
     pub(crate) async fn before(table: String) -> anyhow::Result<Self> {
-        let http =
-            reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().context("no HTTP client")?;
-        let shared = Arc::new(Shared { table, http, passed: Mutex::default() });
+        let table = Upstream::new(table).context("no HTTP client")?;
+        let shared = Arc::new(Shared { table, passed: Mutex::default() });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
         let app = axum::Router::new().fallback(handle).with_state(Arc::clone(&shared));
@@ -113,43 +112,18 @@ impl Drop for Meter {
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-    let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned();
     let mut asked: Json = serde_json::from_slice(&body).unwrap_or_default();
-    let body = if metered(&operation, &mut asked) { asked.to_string().into() } else { body };
-    let Ok((status, answer_headers, answer)) = shared.forward(&headers, body).await else {
+    let operation = operation(&headers);
+    let body = if metered(operation, &mut asked) { asked.to_string().into() } else { body };
+    let Ok(answer) = shared.table.pass_on(&headers, body).await else {
         return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
     };
-    let told = serde_json::from_slice(&answer).unwrap_or_default();
+    let told = serde_json::from_slice(answer.body()).unwrap_or_default();
     {
         let mut passed = shared.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        *passed = *passed + units(&operation, &asked, &told);
+        *passed = *passed + units(operation, &asked, &told);
     }
-    let mut response = Response::builder().status(status);
-    for (name, value) in &answer_headers {
-        if !matches!(name.as_str(), "connection" | "transfer-encoding" | "content-length") {
-            response = response.header(name, value);
-        }
-    }
-    response.body(Body::from(answer)).unwrap_or_default()
-}
-
-impl Shared {
-    async fn forward(
-        &self,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<(StatusCode, HeaderMap, Bytes), reqwest::Error> {
-        let mut request = self.http.post(&self.table).body(body);
-        for (name, value) in headers {
-            if !matches!(name.as_str(), "host" | "connection" | "content-length" | "accept-encoding") {
-                request = request.header(name, value);
-            }
-        }
-        let response = request.send().await?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        Ok((status, headers, response.bytes().await?))
-    }
+    answer.map(Body::from)
 }
 
 const SINGLE_WRITES: [&str; 3] = ["UpdateItem", "PutItem", "DeleteItem"];

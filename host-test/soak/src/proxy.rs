@@ -22,6 +22,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use onewindow_model::store::{self, Change, Effect};
+use onewindow_relay::{Upstream, operation};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,
@@ -62,8 +63,7 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    upstream: String,
-    http: reqwest::Client,
+    upstream: Upstream,
     plan: Mutex<Plan>,
     passed: Mutex<Passed>,
     /// Held while a request is with the table.
@@ -87,14 +87,6 @@ impl std::error::Error for Cut {}
 type Body =
     Either<Full<Bytes>, StreamBody<futures::stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Cut>>>>>;
 
-/// What the table answered.
-#[derive(Clone, Debug)]
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
 impl Proxy {
     /// Starts a proxy in front of the table at this URL.
     ///
@@ -103,11 +95,8 @@ impl Proxy {
     pub async fn start(upstream: &str, plan: Plan) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let http =
-            reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
-            upstream: upstream.into(),
-            http,
+            upstream: Upstream::new(upstream).map_err(io::Error::other)?,
             plan: Mutex::new(plan),
             passed: Mutex::default(),
             history: tokio::sync::Mutex::default(),
@@ -173,8 +162,7 @@ impl Shared {
     async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
-        let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-        let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned();
+        let operation = operation(&parts.headers).to_owned();
         let (fault, delay) = self.draw(&operation, &body);
         if let Some((status, answer)) = fault.and_then(|fault| fault.answer(&operation))
             && fault != Some(Fault::ServerErrorAfter)
@@ -195,7 +183,7 @@ impl Shared {
                 // Nobody may come: then it was not overtaken, only late.
                 let _ = timeout(OVERTAKEN_WITHIN, self.reply_passes.notified()).await;
             }
-            Some(Fault::ReplyTruncated) => return Ok(truncated(&answer)),
+            Some(Fault::ReplyTruncated) => return Ok(truncated(answer)),
             Some(Fault::ServerErrorAfter) => {
                 let (status, body) = Fault::ServerErrorAfter.answer(&operation).unwrap_or_default();
                 return Ok(whole(StatusCode::from_u16(status).unwrap_or_default(), body.into()));
@@ -203,9 +191,7 @@ impl Shared {
             _ => {}
         }
         self.reply_passes.notify_waiters();
-        let mut response = whole(answer.status, answer.body);
-        *response.headers_mut() = answer.headers;
-        Ok(response)
+        Ok(answer.map(|body| Either::Left(Full::new(body))))
     }
 
     fn draw(&self, operation: &str, body: &Bytes) -> (Option<Fault>, Duration) {
@@ -223,21 +209,21 @@ impl Shared {
         (fault, delay)
     }
 
-    async fn forward(&self, operation: &str, headers: &HeaderMap, body: &Bytes) -> Result<Answer, Cut> {
-        let mut headers = headers.clone();
-        headers.remove(header::HOST);
+    async fn forward(
+        &self,
+        operation: &str,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Response<Bytes>, Cut> {
         let mut history = self.history.lock().await;
-        let sent = self.http.post(&self.upstream).headers(headers).body(body.clone()).send();
-        let reply = sent.await.map_err(|_| Cut)?;
-        let (status, mut headers) = (reply.status(), reply.headers().clone());
-        headers.remove(header::TRANSFER_ENCODING);
-        headers.remove(header::CONNECTION);
-        let answer = reply.bytes().await.map_err(|_| Cut)?;
-        if status == StatusCode::OK && matches!(operation, "UpdateItem" | "PutItem" | "TransactWriteItems") {
+        let answer = self.upstream.pass_on(headers, body.clone()).await.map_err(|_| Cut)?;
+        if answer.status() == StatusCode::OK
+            && matches!(operation, "UpdateItem" | "PutItem" | "TransactWriteItems")
+        {
             let body = String::from_utf8_lossy(body).into_owned();
             history.push(Written { operation: operation.into(), body });
         }
-        Ok(Answer { status, headers, body: answer })
+        Ok(answer)
     }
 }
 
@@ -259,12 +245,12 @@ fn whole(status: StatusCode, body: Bytes) -> Response<Body> {
 }
 
 /// Half of the answer, under headers that promise all of it.
-fn truncated(answer: &Answer) -> Response<Body> {
-    let half = answer.body.slice(..answer.body.len() / 2);
-    let frames = vec![Ok(Frame::data(half)), Err(Cut)];
-    let mut response = Response::new(Either::Right(StreamBody::new(futures::stream::iter(frames))));
-    *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers.clone();
-    response.headers_mut().insert(header::CONTENT_LENGTH, answer.body.len().into());
+fn truncated(answer: Response<Bytes>) -> Response<Body> {
+    let length = answer.body().len();
+    let mut response = answer.map(|body| {
+        let frames = vec![Ok(Frame::data(body.slice(..length / 2))), Err(Cut)];
+        Either::Right(StreamBody::new(futures::stream::iter(frames)))
+    });
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     response
 }
