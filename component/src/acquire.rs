@@ -5,8 +5,8 @@
 //!   │ failed: the item, as it is, comes back with the refusal
 //!   ├─ nothing there ─────▶ join: read siblings, create in one transaction      R7 R8
 //!   ├─ something is due ──▶ pass: one locked write planned from the image       R1 R4 R12
-//!   ├─ write budget spent ▶ a pass restores it, and doubles the shard count after the answer where
-//!   │                       it is spent fast; nothing to restore: double, try a new shard
+//!   ├─ write budget spent ▶ a pass restores it; where that is too little: double the shard count,
+//!   │                       try a new shard                                     6.9
 //!   └─ short ─────────────▶ unsharded: rejected; sharded: look at all shards    R9
 //! ```
 //!
@@ -28,7 +28,7 @@ use crate::{
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
-    materialise::{LimitPass, Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
+    materialise::{Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
     preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
@@ -380,10 +380,7 @@ impl Acquire {
         if !pass.admits(&self.takes) {
             return self.short(&image);
         }
-        if obstacle == Some(Obstacle::Wcu)
-            && pass.wcu.as_ref().is_some_and(|wcu| wcu.after.tokens_milli < fast::WCU_MILLI)
-            && self.may_double(&image)
-        {
+        if obstacle == Some(Obstacle::Wcu) && self.is_outgrown(&pass) && self.may_double(&image) {
             return Ok(self.double(&image, None));
         }
         Ok(self.locked(pass))
@@ -408,6 +405,18 @@ impl Acquire {
 
     // ---- doubling (6.9) ----
 
+    /// A spent write budget comes back with the time since the last pass. Where that is not one write,
+    /// more shards are needed; where it is less than half of the budget, too, on a shard that the
+    /// last doubling brought: an older one may have been left with a remainder. Callers who wait for
+    /// their answers always find a write restored, and would all contend for the pass that takes it.
+    fn is_outgrown(&self, pass: &Pass) -> bool {
+        let newest = pass.id >= self.shard_count.div_euclid(2);
+        pass.wcu.as_ref().is_some_and(|wcu| {
+            let half_milli = if newest { wcu.after.capacity_milli / 2 } else { 0 };
+            wcu.after.tokens_milli < half_milli.max(fast::WCU_MILLI)
+        })
+    }
+
     fn may_double(&self, image: &Shard) -> bool {
         let doubled = i128::from(self.shard_count.saturating_mul(2));
         // A quota keeps at least one whole token a share (F5).
@@ -422,22 +431,6 @@ impl Acquire {
         self.doubled = true;
         self.state = State::Doubling { from: self.shard_count, marking: stale.is_some() };
         self.perform(write)
-    }
-
-    /// A pass that found the budget spent, and could restore less than half of it, was not half a
-    /// second after the last one: the shard is written to faster than its partition takes. Callers
-    /// who wait for their answers never spend what one millisecond restores, so this is where they
-    /// get more shards; after the answer, and for nobody to wait for.
-    fn double_ahead(&mut self, pass: &Pass, after: &Shard) {
-        let spent = |wcu: &LimitPass| {
-            let before = wcu.before.as_ref().map_or(0, |before| before.tokens_milli);
-            before < fast::WCU_MILLI && wcu.after.tokens_milli < wcu.after.capacity_milli / 2
-        };
-        if pass.wcu.as_ref().is_some_and(spent) && self.may_double(after) {
-            self.doubled = true;
-            let write = self.doubling(after, None);
-            self.follow_ups.push(write.call(&self.request.subject.table, Images::Neither));
-        }
     }
 
     /// Doubles the count on shard 0. `stale` is shard 0 as it came back, where it holds grants
@@ -546,7 +539,7 @@ impl Acquire {
     fn read_siblings(&mut self, own: Option<Shard>) -> Ended<Step> {
         self.begin_join()?;
         let subject = &self.request.subject;
-        let mut keys = subject.bucket_keys(&self.sibling_ids());
+        let mut keys = subject.bucket_keys(&self.sibling_ids(own.is_none()));
         keys.push((subject.entity_pk(), META_SK));
         let call = batch_read(&subject.table, &keys, true);
         self.state = State::Siblings { own };
@@ -554,8 +547,8 @@ impl Acquire {
     }
 
     /// The slot itself, shard 0 and the candidates.
-    fn sibling_ids(&self) -> Vec<u32> {
-        let mut ids = crate::grant::candidates(self.shard, self.shard_count);
+    fn sibling_ids(&self, is_new: bool) -> Vec<u32> {
+        let mut ids = crate::grant::candidates(self.shard, self.shard_count, is_new);
         if ids.first() != Some(&0) {
             ids.insert(0, 0);
         }
@@ -576,11 +569,11 @@ impl Acquire {
         let record = items.iter().find(|item| item.is_entity_record());
         self.owner = record.map(Attributes::owner).transpose()?;
         let mut siblings = Attributes::shards(items)?;
-        let known = self.sibling_ids();
+        let known = self.sibling_ids(own.is_none());
         for sibling in &siblings {
             self.hear_of(proven_count(sibling));
         }
-        if self.sibling_ids() != known {
+        if self.sibling_ids(own.is_none()) != known {
             // A sibling knows of more shards, so more of them could cover the slot.
             return self.read_siblings(own);
         }
@@ -671,12 +664,17 @@ impl Acquire {
             self.owner = record.map(Attributes::owner).transpose()?;
             return self.join(own, siblings);
         }
+        self.hear_of_reasons(reasons);
+        self.read_siblings(own)
+    }
+
+    /// A shard that cancelled a transaction may know of more shards than it was planned with.
+    fn hear_of_reasons(&mut self, reasons: &[Reason<'_>]) {
         for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
             if let Some(shard) = item.shard().ok().filter(|_| !item.is_entity_record()) {
                 self.hear_of(proven_count(&shard));
             }
         }
-        self.read_siblings(own)
     }
 
     // ---- the look (6.2a) ----
@@ -742,6 +740,7 @@ impl Acquire {
         if let Some(record) = seen.find(|item| item.is_entity_record()) {
             self.owner = Some(record.owner()?);
         }
+        self.hear_of_reasons(reasons);
         self.look()
     }
 
@@ -752,7 +751,6 @@ impl Acquire {
         for (pass, takes) in parts {
             let after = pass.after(takes);
             self.propagate(pass);
-            self.double_ahead(pass, &after);
             served.push((after, takes.clone()));
         }
         self.admitted(&served)

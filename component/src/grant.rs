@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{balance::share, item::LimitState};
+use crate::{balance::share, item::LimitState, key::MAX_SHARD_COUNT};
 
 /// A sibling, as far as a grant is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,11 +53,16 @@ pub fn plan(shard: u32, share_milli: i128, siblings: &[Sibling]) -> Grant {
 
 /// The siblings that could cover slot `shard` of `shard_count`, lowest first: at most five.
 ///
-/// Shard 0 covers itself under every count; a shard 0 that is made anew looks at the first shard
-/// of each doubling instead, and at shard 1 even where it knows of no doubling.
+/// Shard 0 covers itself under every count; it looks at the first shard of each doubling instead.
+/// Where it is made anew (`is_new`), the count went with the shard 0 that is gone, and who doubled
+/// it may have told nobody: then it looks at every doubling there can be once any is known of.
 #[must_use]
-pub fn candidates(shard: u32, shard_count: u32) -> Vec<u32> {
-    let known = if shard == 0 { shard_count.max(2) } else { shard_count };
+pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
+    let known = match (shard, shard_count) {
+        (0, ..=1) => 2,
+        (0, _) if is_new => MAX_SHARD_COUNT,
+        _ => shard_count,
+    };
     let mut found = Vec::new();
     let powers = core::iter::successors(Some(1_u32), |power| power.checked_mul(2));
     for power in powers.take_while(|power| *power < known) {

@@ -62,7 +62,7 @@ pub fn plan(reading: &Reading<'_>, settings: &Settings<'_>) -> Result<Join, Erro
     for shard in reading.siblings.iter().chain(reading.own) {
         shard_count = shard_count.max(legal_count(proven_count(shard)));
     }
-    let slots = candidates(reading.slot, shard_count);
+    let slots = candidates(reading.slot, shard_count, reading.own.is_none());
     let mut found: Vec<Candidate> = slots
         .iter()
         .map(|shard| match reading.siblings.iter().find(|sibling| sibling.id == *shard) {

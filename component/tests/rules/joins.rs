@@ -236,16 +236,24 @@ fn sibling(shard: u32, grant_count: i128, tokens_milli: i128) -> Sibling {
 
 #[test]
 fn r8_candidates_are_the_slots_a_doubling_came_from() {
-    assert_eq!(grant::candidates(31, 32), [0, 1, 3, 7, 15]);
-    assert_eq!(grant::candidates(16, 32), [0]);
-    assert_eq!(grant::candidates(5, 8), [0, 1]);
-    assert_eq!(grant::candidates(1, 2), [0]);
-    assert_eq!(grant::candidates(0, 32), [1, 2, 4, 8, 16]);
-    assert_eq!(grant::candidates(0, 1), [1], "made anew, it asks for the first doubling at least");
+    assert_eq!(grant::candidates(31, 32, true), [0, 1, 3, 7, 15]);
+    assert_eq!(grant::candidates(16, 32, true), [0]);
+    assert_eq!(grant::candidates(5, 8, true), [0, 1]);
+    assert_eq!(grant::candidates(1, 2, true), [0]);
+    assert_eq!(grant::candidates(0, 8, false), [1, 2, 4]);
     for slot in 0..32 {
-        assert!(grant::candidates(slot, 32).len() <= 5);
-        assert!(!grant::candidates(slot, 32).contains(&slot));
+        assert!(grant::candidates(slot, 32, true).len() <= 5);
+        assert!(!grant::candidates(slot, 32, true).contains(&slot));
     }
+}
+
+#[test]
+fn r8_shard_0_made_anew_looks_for_doublings_that_nobody_was_told_of() {
+    let every = [1, 2, 4, 8, 16];
+    assert_eq!(grant::candidates(0, 32, true), every);
+    assert_eq!(grant::candidates(0, 2, true), every);
+    assert_eq!(grant::candidates(0, 1, true), [1], "the first doubling at least");
+    assert_eq!(grant::candidates(0, 2, false), [1], "the count is on the shard 0 that is there");
 }
 
 #[test]

@@ -523,7 +523,7 @@ proptest! {
             let _ = Window::of(&limit, y, x, t);
             let _ = onewindow::window::roll_target_milli(&limit, c);
             let _ = grant::grant_count(&limit, x as u32);
-            let _ = grant::candidates(x as u32 % 64, y as u32);
+            let _ = grant::candidates(x as u32 % 64, y as u32, x % 2 == 0);
         }
     }
 }

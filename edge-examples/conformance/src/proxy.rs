@@ -140,7 +140,10 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
 fn forwarded(reply: Result<http::Response<Bytes>, reqwest::Error>, cut: bool) -> Response {
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) => return answer(502, Body::from(format!("the table does not answer: {error}")), &[]),
+        Err(error) => {
+            let error = anyhow::Error::new(error).context("the table does not answer");
+            return answer(502, Body::from(format!("{error:#}")), &[]);
+        }
     };
     let (status, body) = (reply.status().as_u16(), reply.into_body());
     let body = if cut { broken(body.slice(..body.len() / 2)) } else { Body::from(body) };

@@ -3,7 +3,7 @@
 
 use crate::{
     store::{
-        Request, Value, Write,
+        Key, Request, Value, Write,
         expression::{Comparison, Condition, Operand},
         request::{Change, Effect},
     },
@@ -39,6 +39,7 @@ pub enum Ablation {
     GrantCount,
     ConsistentRead,
     LatestStart,
+    UntoldDoublings,
     Look,
     DoublingPin,
     RaiseFloor,
@@ -51,7 +52,7 @@ pub enum Ablation {
 
 impl Ablation {
     /// Every clause.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::PropagationFloor,
         Self::PropagationGuard,
         Self::PropagationMark,
@@ -75,6 +76,7 @@ impl Ablation {
         Self::GrantCount,
         Self::ConsistentRead,
         Self::LatestStart,
+        Self::UntoldDoublings,
         Self::Look,
         Self::DoublingPin,
         Self::RaiseFloor,
@@ -115,6 +117,7 @@ impl Ablation {
             Self::GrantCount => ("R5", "the grant count `gc`"),
             Self::ConsistentRead => ("R7", "a join reads strongly consistently"),
             Self::LatestStart => ("R7", "a join takes the latest live start, not shard 0's"),
+            Self::UntoldDoublings => ("R8", "a shard 0 made anew looks at doublings nobody told it of"),
             Self::Look => ("R9", "a look at all shards before a rejection"),
             Self::DoublingPin => ("6.9", "a doubling finds the count as known"),
             Self::RaiseFloor => ("6.9", "a raise finds a smaller count"),
@@ -147,6 +150,9 @@ impl Ablation {
         let creates = request.writes().iter().any(|write| matches!(write.effect, Effect::Put(_)));
         if self == Self::LatestStart {
             join_shard_0(request);
+        }
+        if self == Self::UntoldDoublings {
+            look_at_shard_1_alone(request);
         }
         for write in request.writes_mut() {
             let kind = Kind::of(write, creates);
@@ -306,6 +312,31 @@ fn is_count(part: &Condition, wanted: impl Fn(Comparison) -> bool) -> bool {
             name == "shard_count" && wanted(*comparison)
         }
         _ => false,
+    }
+}
+
+/// What a shard 0 that is made reads, and asks to be as it was, is shard 1.
+fn look_at_shard_1_alone(request: &mut Request) {
+    let is_further = |key: &Key| {
+        let shard = key.0.rsplit_once('#').and_then(|(_, shard)| shard.parse::<u32>().ok());
+        key.1 == "#STATE" && shard.is_some_and(|shard| shard > 1)
+    };
+    let is_shard_0 = |key: &Key| key.1 == "#STATE" && key.0.ends_with("#0");
+    match request {
+        // A look has no use for the entity's own record.
+        Request::Read { keys, .. }
+            if keys.iter().any(|key| key.1 == "#META") && keys.iter().any(is_shard_0) =>
+        {
+            keys.retain(|key| !is_further(key));
+        }
+        Request::Transaction(writes)
+            if writes
+                .iter()
+                .any(|write| is_shard_0(&write.key) && matches!(write.effect, Effect::Put(_))) =>
+        {
+            writes.retain(|write| !is_further(&write.key));
+        }
+        _ => {}
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Entity {
     pub shard_count: u32,
     /// Those that exist at first.
     pub present: Vec<u32>,
+    /// One that was made after a doubling of which the others were not told; client 0 doubled.
+    pub doubled: Option<u32>,
     /// Whether they were made by an old writer: no `wa`, no `gc`.
     pub old_items: bool,
     /// Whether shard 0 holds a grant of the whole, and the others none of it: they were made after
@@ -46,6 +48,7 @@ impl Default for Entity {
             next_parent: None,
             shard_count: 2,
             present: vec![0, 1],
+            doubled: None,
             old_items: false,
             wide: false,
             refilled_ms: None,
@@ -100,22 +103,30 @@ impl Entity {
         Limit::session(LIMIT, self.capacity, self.length_seconds)
     }
 
-    /// What every client knows at first.
+    /// The shards that exist at first.
+    pub fn stored(&self) -> impl Iterator<Item = u32> + '_ {
+        self.present.iter().copied().chain(self.doubled)
+    }
+
+    /// What a client knows at first.
     #[must_use]
-    pub fn hint(&self) -> Hint {
-        Hint { key: self.subject().hint_key(), shard_count: self.shard_count, blocked: Vec::new() }
+    pub fn hint(&self, client: u8) -> Hint {
+        let doubled = self.doubled.is_some() && client == 0;
+        let shard_count = self.shard_count * if doubled { 2 } else { 1 };
+        Hint { key: self.subject().hint_key(), shard_count, blocked: Vec::new() }
     }
 
     /// A shard's item at first, which the table may drop after so long.
     #[must_use]
     pub fn item(&self, shard: u32, lifetime_seconds: u64) -> Item {
         let number = |number: i128| Value::Number(number);
+        let shard_count = self.shard_count * if self.doubled == Some(shard) { 2 } else { 1 };
         let share = match (self.wide, shard) {
             (true, 0) => self.capacity_milli(),
             (true, _) => 0,
-            (false, _) => self.capacity_milli().div_euclid(self.shard_count.into()),
+            (false, _) => self.capacity_milli().div_euclid(shard_count.into()),
         };
-        let granted = if self.wide && shard == 0 { 1 } else { self.shard_count };
+        let granted = if self.wide && shard == 0 { 1 } else { shard_count };
         let refilled_ms = self.refilled_ms.or(self.began_ms).map(|ms| i128::from(EPOCH_MS - ms));
         let began_ms = self.began_ms.map(|ms| i128::from(EPOCH_MS - ms));
         let (pk, sk) = self.shard_key(shard);
@@ -124,7 +135,7 @@ impl Entity {
             ("SK".into(), Value::Text(sk)),
             ("foreign".into(), Value::Text("kept".into())),
             ("rf".into(), number(refilled_ms.unwrap_or(i128::from(EPOCH_MS) - 1))),
-            ("shard_count".into(), number(self.shard_count.into())),
+            ("shard_count".into(), number(shard_count.into())),
             ("ttl".into(), number(i128::from(EPOCH_MS).div_euclid(1000) + i128::from(lifetime_seconds))),
             (attribute("tk"), number(share)),
             (attribute("cp"), number(self.capacity_milli())),

@@ -90,10 +90,10 @@ impl Setting {
             let length = entity.length_seconds;
             let lifetime = if self.budget.expiries > 0 { length } else { 7 * length + 1 };
             let parent = entity.parent.map(|parent| self.entity(parent).name);
-            for shard in &entity.present {
-                let mut item = entity.item(*shard, lifetime);
+            for shard in entity.stored() {
+                let mut item = entity.item(shard, lifetime);
                 parent.into_iter().for_each(|parent| stamp(&mut item, parent));
-                store.insert(entity.shard_key(*shard), item);
+                store.insert(entity.shard_key(shard), item);
             }
             if let Some(parent) = parent {
                 let (pk, sk) = entity.record_key();

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Response, header};
 
-/// What is of one connection, and not of the message (RFC 9110, 7.6.1).
+/// What is of one connection, and not of the message (RFC 9110, 7.6.1), and the length, which whoever
+/// sends the body on says anew.
 const OF_THE_CONNECTION: [HeaderName; 3] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH];
 /// What the client of the upstream says for itself.

@@ -120,8 +120,8 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("doubling-opened")
         },
-        // The budget is spent faster than it comes back: the count doubles after an answer, which is
-        // lost or comes twice, and the window ends.
+        // Less than half of the budget came back: who is told of the doubling is told late, twice or
+        // not at all, and the window ends.
         Setting {
             entities: vec![Entity {
                 capacity: 4,
@@ -135,7 +135,21 @@ pub fn small() -> Vec<Setting> {
             skews_ms: vec![0, 0],
             requests: 2,
             budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },
-            ..base("doubling-ahead")
+            ..base("doubling-restored")
+        },
+        // Shard 0 was doubled, and dropped before anybody but the new shard 2 had heard of it.
+        Setting {
+            entities: vec![Entity {
+                present: vec![1],
+                doubled: Some(2),
+                capacity: 4,
+                began_ms: Some(500),
+                ..Entity::default()
+            }],
+            instants_ms: vec![0],
+            skews_ms: vec![0, 0],
+            requests: 3,
+            ..base("doubling-untold")
         },
         // Twice in one window, and the next one after it.
         Setting {

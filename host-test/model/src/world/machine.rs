@@ -19,8 +19,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn at_first(setting: &Setting, place: u8) -> Self {
-        Self { place, hint: setting.entity(place).hint() }
+    pub(super) fn at_first(setting: &Setting, place: u8, client: u8) -> Self {
+        Self { place, hint: setting.entity(place).hint(client) }
     }
 
     /// A rejection itself is not remembered here: a hint never asks the table anything new.

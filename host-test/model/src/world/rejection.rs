@@ -82,7 +82,9 @@ impl World {
                 store.remove(key);
             }
         }
-        let known: Vec<_> = self.chain(setting, place).map(|place| Known::at_first(setting, place)).collect();
+        // Somebody who knows nothing more than most.
+        let known = self.chain(setting, place).map(|place| Known::at_first(setting, place, u8::MAX));
+        let known: Vec<_> = known.collect();
         for shard in 0..setting.entity(place).shard_count {
             let shards: Vec<u32> = iter::once(shard).chain(iter::repeat(0)).take(known.len()).collect();
             let Some(machine) = Machine::begin(setting, &known, &shards, clock(then_ms)) else { continue };
@@ -110,9 +112,9 @@ impl World {
     /// Whether a shard names another parent than its entity's record does: they are stamped one by one.
     fn is_astray(&self, setting: &Setting, place: u8, shard: u32) -> bool {
         let entity = setting.entity(place);
-        let named = |key| self.store.get(&key).map(|item| stamped_parent(item));
-        let shard = named(entity.shard_key(shard));
-        shard.is_some() && shard.flatten() != named(entity.record_key()).flatten()
+        let record = self.store.get(&entity.record_key());
+        let told = record.and_then(|record| stamped_parent(record));
+        self.store.get(&entity.shard_key(shard)).is_some_and(|item| stamped_parent(item) != told)
     }
 
     fn latest_end_ms(&self, setting: &Setting, place: u8) -> Option<i64> {

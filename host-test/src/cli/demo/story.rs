@@ -161,9 +161,10 @@ impl Story {
                     let seed = number.wrapping_mul(WORKERS).wrapping_add(worker).wrapping_add(1);
                     let answer = limiter.acquire(AcquireRequest { seed, ..request.clone() }).await;
                     admitted.fetch_add(u64::from(answer.is_allowed()), Ordering::Relaxed);
-                    // Refused, doubled, refused by a slot where nothing is yet: a join alone has one update.
-                    if answer.cost.calls_of("TransactWriteItems") > 0
-                        && answer.cost.calls_of("UpdateItem") > 1
+                    // Refused, doubled, refused by a slot where nothing is yet, made: nobody came first.
+                    if answer.cost.calls_of("TransactWriteItems") == 1
+                        && answer.cost.calls_of("UpdateItem") == 3
+                        && answer.cost.requests == 5
                         && let Ok(mut joins) = joins.lock()
                     {
                         joins.push(Line::of("the count doubles, a shard joins", &answer));
