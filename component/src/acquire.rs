@@ -28,7 +28,7 @@ use crate::{
     lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     limit::instant_ms,
     look::{Look, Rejection, Served, tokens},
-    materialise::{Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
+    materialise::{LimitPass, Pass, Settings, Take, check_unscheduled, proven_count, served_gates},
     preview::{LimitPreview, Preview, PreviewOutcome},
     propagate,
     request::AcquireRequest,
@@ -264,7 +264,7 @@ impl Acquire {
             }
         }
         for shard in &shards {
-            self.hear_of(proven_count(shard));
+            self.hear_from(shard);
         }
         self.fast(self.shard)
     }
@@ -324,7 +324,7 @@ impl Acquire {
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
         let after = image.shard().map_err(Error::after_landing)?;
-        self.hear_of(proven_count(&after));
+        self.hear_from(&after);
         self.restamp(&after);
         let takes = self.takes.clone();
         Ok(self.admitted(&[(after, takes)]))
@@ -363,18 +363,15 @@ impl Acquire {
     fn classify(&mut self, image: Option<&Attributes<'_>>) -> Ended<Step> {
         let Some(image) = image else { return self.create() };
         let image = image.shard()?;
-        self.hear_of(proven_count(&image));
+        self.hear_from(&image);
         self.learn_lengths(core::slice::from_ref(&image));
+        self.check_served(&image)?;
         let obstacle = fast::obstacle(&image, &self.takes, &self.settings());
-        if obstacle == Some(Obstacle::Disabled) {
-            return Err(Outcome::Disabled);
-        }
-        self.check_parent(image.cascade, image.parent_id.as_deref())?;
         match obstacle {
             // It changed in between.
             None => return self.fast(self.shard),
             Some(Obstacle::Unseeded) => return self.seed(image),
-            Some(Obstacle::Disabled | Obstacle::Due | Obstacle::Short | Obstacle::Wcu) => {}
+            Some(Obstacle::Due | Obstacle::Short | Obstacle::Wcu) => {}
         }
         let pass = Pass::of(&image, &self.settings())?;
         if !pass.admits(&self.takes) {
@@ -407,13 +404,13 @@ impl Acquire {
 
     /// A spent write budget comes back with the time since the last pass. Where that is not one write,
     /// more shards are needed; where it is less than half of the budget, too, on a shard that the
-    /// last doubling brought: an older one may have been left with a remainder. Callers who wait for
-    /// their answers always find a write restored, and would all contend for the pass that takes it.
+    /// last doubling known of brought: an older one may have been left with a remainder. Callers who
+    /// wait for their answers always find a write restored, and would all contend for that pass.
     fn is_outgrown(&self, pass: &Pass) -> bool {
-        let newest = pass.id >= self.shard_count.div_euclid(2);
-        pass.wcu.as_ref().is_some_and(|wcu| {
-            let half_milli = if newest { wcu.after.capacity_milli / 2 } else { 0 };
-            wcu.after.tokens_milli < half_milli.max(fast::WCU_MILLI)
+        let is_newest = pass.id >= self.shard_count.div_euclid(2);
+        pass.wcu.as_ref().is_some_and(|LimitPass { after, .. }| {
+            after.tokens_milli < fast::WCU_MILLI
+                || is_newest && after.tokens_milli < after.capacity_milli.div_euclid(2)
         })
     }
 
@@ -507,7 +504,7 @@ impl Acquire {
             // Shard 0 is gone; making it anew comes first.
             return self.fast(0);
         };
-        self.hear_of(proven_count(&image));
+        self.hear_from(&image);
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast(from.saturating_add(draw(self.request.seed, from)));
         }
@@ -571,7 +568,7 @@ impl Acquire {
         let mut siblings = Attributes::shards(items)?;
         let known = self.sibling_ids(own.is_none());
         for sibling in &siblings {
-            self.hear_of(proven_count(sibling));
+            self.hear_from(sibling);
         }
         if self.sibling_ids(own.is_none()) != known {
             // A sibling knows of more shards, so more of them could cover the slot.
@@ -597,10 +594,7 @@ impl Acquire {
             self.check_parent(owner.cascade == Some(true), owner.parent_id.as_deref())?;
         }
         for shard in siblings.iter().chain(&own) {
-            if shard.disabled {
-                return Err(Outcome::Disabled);
-            }
-            self.check_parent(shard.cascade, shard.parent_id.as_deref())?;
+            self.check_served(shard)?;
             check_unscheduled(shard)?;
         }
         let reading = Reading {
@@ -660,21 +654,25 @@ impl Acquire {
         if own.is_none() && failed(last) && others_hold {
             // Only the entity's own record is not as expected: what it says came back.
             self.begin_join()?;
-            let record = reasons.get(last).and_then(|reason| reason.item.as_ref());
-            self.owner = record.map(Attributes::owner).transpose()?;
+            self.owner = None;
+            self.hear_of_reasons(reasons)?;
             return self.join(own, siblings);
         }
-        self.hear_of_reasons(reasons);
+        self.hear_of_reasons(reasons)?;
         self.read_siblings(own)
     }
 
-    /// A shard that cancelled a transaction may know of more shards than it was planned with.
-    fn hear_of_reasons(&mut self, reasons: &[Reason<'_>]) {
+    /// What cancelled a transaction: an entity's own record that is not as expected, or a shard, which may
+    /// know of more shards than it was planned with.
+    fn hear_of_reasons(&mut self, reasons: &[Reason<'_>]) -> Ended<()> {
         for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
-            if let Some(shard) = item.shard().ok().filter(|_| !item.is_entity_record()) {
-                self.hear_of(proven_count(&shard));
+            if item.is_entity_record() {
+                self.owner = Some(item.owner()?);
+            } else {
+                self.hear_from(&item.shard()?);
             }
         }
+        Ok(())
     }
 
     // ---- the look (6.2a) ----
@@ -696,16 +694,13 @@ impl Acquire {
         let shards = Attributes::shards(items)?;
         let known = self.shard_count;
         for shard in &shards {
-            self.hear_of(proven_count(shard));
+            self.hear_from(shard);
         }
         if self.shard_count > known {
             return self.look();
         }
-        if shards.iter().any(|shard| shard.disabled) {
-            return Err(Outcome::Disabled);
-        }
         for shard in &shards {
-            self.check_parent(shard.cascade, shard.parent_id.as_deref())?;
+            self.check_served(shard)?;
         }
         self.learn_lengths(&shards);
         let takes = self.takes.clone();
@@ -735,12 +730,7 @@ impl Acquire {
     }
 
     fn gather_cancelled(&mut self, reasons: &[Reason<'_>]) -> Ended<Step> {
-        // A slot was to be made, and the entity's own record is not as expected.
-        let mut seen = reasons.iter().filter_map(|reason| reason.item.as_ref());
-        if let Some(record) = seen.find(|item| item.is_entity_record()) {
-            self.owner = Some(record.owner()?);
-        }
-        self.hear_of_reasons(reasons);
+        self.hear_of_reasons(reasons)?;
         self.look()
     }
 
@@ -883,6 +873,14 @@ impl Acquire {
     }
 
     /// Refuses to take from an item that debits another parent than expected (section 7).
+    /// It is not switched off, and debits the parent that is known.
+    fn check_served(&mut self, shard: &Shard) -> Ended<()> {
+        if shard.disabled {
+            return Err(Outcome::Disabled);
+        }
+        self.check_parent(shard.cascade, shard.parent_id.as_deref())
+    }
+
     fn check_parent(&mut self, cascade: bool, parent: Option<&str>) -> Ended<()> {
         let found = parent.filter(|_| cascade);
         if found.is_none() && cascade {
@@ -911,6 +909,10 @@ impl Acquire {
         }
         self.joins = self.joins.saturating_add(1);
         Ok(())
+    }
+
+    fn hear_from(&mut self, shard: &Shard) {
+        self.hear_of(proven_count(shard));
     }
 
     fn hear_of(&mut self, count: u32) {

@@ -20,8 +20,6 @@ pub(crate) const WCU_MILLI: i128 = 1000;
 /// Why a fast write cannot land on an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// Switched off.
-    Disabled,
     /// A named limit is not on the item.
     Unseeded,
     /// Something is due that only a pass can do: an expired `ttl` or `vu`, a window that ended or
@@ -110,13 +108,10 @@ fn stamped(take: &Take, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)> {
     }
 }
 
-/// The first thing that keeps a fast write of `takes` from landing on this image; none: it would
-/// land.
+/// The first thing that keeps a fast write of `takes` from landing on this image of a shard that is
+/// served; none: it would land.
 pub(crate) fn obstacle(image: &Shard, takes: &[Take], settings: &Settings<'_>) -> Option<Obstacle> {
     let now_ms = settings.now_ms;
-    if image.disabled {
-        return Some(Obstacle::Disabled);
-    }
     if takes.iter().any(|take| image.limit(&take.limit).is_none()) {
         return Some(Obstacle::Unseeded);
     }

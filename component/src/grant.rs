@@ -55,7 +55,8 @@ pub fn plan(shard: u32, share_milli: i128, siblings: &[Sibling]) -> Grant {
 ///
 /// Shard 0 covers itself under every count; it looks at the first shard of each doubling instead.
 /// Where it is made anew (`is_new`), the count went with the shard 0 that is gone, and who doubled
-/// it may have told nobody: then it looks at every doubling there can be once any is known of.
+/// it may have told nobody: then it looks at the first of every doubling there can be, once any is
+/// known of.
 #[must_use]
 pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
     let known = match (shard, shard_count) {

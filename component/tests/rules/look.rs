@@ -180,6 +180,21 @@ fn r9_r8_what_making_a_slot_asks_of_a_neighbour_is_part_of_the_neighbours_own_wr
 }
 
 #[test]
+fn r9_r8_a_slot_that_the_look_did_not_know_of_is_looked_at_next() {
+    // Shard 0 is to be made anew, and shard 2 was made after a doubling that nobody told shard 1 of.
+    let items = [Item::shard(1, 2, 50_000, START)];
+    let mut machine = looking(drawn(80, 1, 2), &items[0]);
+    let writes = sent(&only(next(&mut machine, found(&items))));
+    let further = writes.iter().position(|write| write.pk == subject().bucket_pk(2)).unwrap();
+    assert_eq!(writes[further].conditions, ["attribute_not_exists(PK)"]);
+    let unknown = Item::shard(2, 4, 25_000, START);
+    let mut reasons = vec![("None", None); writes.len()];
+    reasons[further] = ("ConditionalCheckFailed", Some(&unknown));
+    let look = only(next(&mut machine, cancelled(&reasons)));
+    assert_eq!(asked(&look).0.len(), 4);
+}
+
+#[test]
 fn r9_f23_a_limit_that_no_shard_has_yet_is_gathered_too() {
     // `q` was added to the configuration of an entity of two shards: 60 of 100 must be served.
     let bare = [0, 1].map(|shard| Item::bare(shard).num("shard_count", 2).with_drip(0));

@@ -317,22 +317,22 @@ fn is_count(part: &Condition, wanted: impl Fn(Comparison) -> bool) -> bool {
 
 /// What a shard 0 that is made reads, and asks to be as it was, is shard 1.
 fn look_at_shard_1_alone(request: &mut Request) {
-    let is_further = |key: &Key| {
+    let shard = |key: &Key| {
         let shard = key.0.rsplit_once('#').and_then(|(_, shard)| shard.parse::<u32>().ok());
-        key.1 == "#STATE" && shard.is_some_and(|shard| shard > 1)
+        shard.filter(|_| key.1 == "#STATE")
     };
-    let is_shard_0 = |key: &Key| key.1 == "#STATE" && key.0.ends_with("#0");
+    let is_further = |key: &Key| shard(key).is_some_and(|shard| shard > 1);
     match request {
-        // A look has no use for the entity's own record.
+        // A look has no use for the entity's own record, and no other slot of so few for shard 16.
         Request::Read { keys, .. }
-            if keys.iter().any(|key| key.1 == "#META") && keys.iter().any(is_shard_0) =>
+            if keys.iter().any(|key| key.1 == "#META") && keys.iter().any(|key| shard(key) == Some(16)) =>
         {
             keys.retain(|key| !is_further(key));
         }
         Request::Transaction(writes)
             if writes
                 .iter()
-                .any(|write| is_shard_0(&write.key) && matches!(write.effect, Effect::Put(_))) =>
+                .any(|write| shard(&write.key) == Some(0) && matches!(write.effect, Effect::Put(_))) =>
         {
             writes.retain(|write| !is_further(&write.key));
         }

@@ -35,8 +35,10 @@ pub struct Entity {
     pub length_seconds: u64,
     /// When the window in force at first began, ms before the world did; none: no window yet.
     pub began_ms: Option<i64>,
-    /// What the first shard's write budget holds, millitokens.
+    /// What the write budget of one shard holds, millitokens; the others' are full.
     pub wcu_milli: i128,
+    /// Which one.
+    pub wcu_of: u32,
 }
 
 impl Default for Entity {
@@ -56,6 +58,7 @@ impl Default for Entity {
             length_seconds: 1,
             began_ms: Some(1000),
             wcu_milli: 1_000_000,
+            wcu_of: 0,
         }
     }
 }
@@ -108,10 +111,10 @@ impl Entity {
         self.present.iter().copied().chain(self.doubled)
     }
 
-    /// What a client knows at first.
+    /// What a client knows at first; none: somebody new.
     #[must_use]
-    pub fn hint(&self, client: u8) -> Hint {
-        let doubled = self.doubled.is_some() && client == 0;
+    pub fn hint(&self, client: Option<u8>) -> Hint {
+        let doubled = self.doubled.is_some() && client == Some(0);
         let shard_count = self.shard_count * if doubled { 2 } else { 1 };
         Hint { key: self.subject().hint_key(), shard_count, blocked: Vec::new() }
     }
@@ -142,7 +145,7 @@ impl Entity {
             (attribute("ra"), number(0)),
             (attribute("rp"), number(1000)),
             (attribute("tc"), number(0)),
-            ("b_wcu_tk".into(), number(if shard == 0 { self.wcu_milli } else { 1_000_000 })),
+            ("b_wcu_tk".into(), number(if shard == self.wcu_of { self.wcu_milli } else { 1_000_000 })),
             ("b_wcu_cp".into(), number(1_000_000)),
             ("b_wcu_ra".into(), number(1_000_000)),
             ("b_wcu_rp".into(), number(1000)),

@@ -159,7 +159,7 @@ fn a_small_world_is_explored_to_its_end() {
     let limits = Limits { worlds: u64::MAX, time: Duration::MAX };
     for (world, at_least) in [
         ("join", 20_000),
-        ("doubling-restored", 20_000),
+        ("doubling-restored", 12_000),
         ("doubling-untold", 16_000),
         ("cascade-three", 10_000),
     ] {

@@ -120,18 +120,18 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("doubling-opened")
         },
-        // Less than half of the budget came back: who is told of the doubling is told late, twice or
-        // not at all, and the window ends.
+        // Less than half of the newest shard's budget came back. The others are told of the doubling
+        // late, twice or not at all.
         Setting {
             entities: vec![Entity {
                 capacity: 4,
                 wcu_milli: 0,
                 refilled_ms: Some(2),
                 began_ms: Some(500),
-                ..of_shards(1)
+                wcu_of: 1,
+                ..of_shards(2)
             }],
-            amount: 2,
-            instants_ms: vec![0, 500],
+            instants_ms: vec![0],
             skews_ms: vec![0, 0],
             requests: 2,
             budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },

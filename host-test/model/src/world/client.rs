@@ -78,7 +78,7 @@ impl Client {
         let at_first = || {
             let chain = setting.chain(setting.asked_by(client)).into_iter();
             let known = if setting.knows_parents { usize::MAX } else { 1 };
-            chain.take(known).map(|place| Known::at_first(setting, place, client)).collect()
+            chain.take(known).map(|place| Known::at_first(setting, place, Some(client))).collect()
         };
         self.heard.clone().unwrap_or_else(at_first)
     }

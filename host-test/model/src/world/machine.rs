@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn at_first(setting: &Setting, place: u8, client: u8) -> Self {
+    pub(super) fn at_first(setting: &Setting, place: u8, client: Option<u8>) -> Self {
         Self { place, hint: setting.entity(place).hint(client) }
     }
 

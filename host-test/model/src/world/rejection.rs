@@ -82,8 +82,7 @@ impl World {
                 store.remove(key);
             }
         }
-        // Somebody who knows nothing more than most.
-        let known = self.chain(setting, place).map(|place| Known::at_first(setting, place, u8::MAX));
+        let known = self.chain(setting, place).map(|place| Known::at_first(setting, place, None));
         let known: Vec<_> = known.collect();
         for shard in 0..setting.entity(place).shard_count {
             let shards: Vec<u32> = iter::once(shard).chain(iter::repeat(0)).take(known.len()).collect();
