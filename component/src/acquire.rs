@@ -872,8 +872,7 @@ impl Acquire {
         writes
     }
 
-    /// Refuses to take from an item that debits another parent than expected (section 7).
-    /// It is not switched off, and debits the parent that is known.
+    /// Refuses to take from a shard that is switched off, or debits another parent than expected.
     fn check_served(&mut self, shard: &Shard) -> Ended<()> {
         if shard.disabled {
             return Err(Outcome::Disabled);
@@ -881,6 +880,7 @@ impl Acquire {
         self.check_parent(shard.cascade, shard.parent_id.as_deref())
     }
 
+    /// Refuses to take from an item that debits another parent than expected (section 7).
     fn check_parent(&mut self, cascade: bool, parent: Option<&str>) -> Ended<()> {
         let found = parent.filter(|_| cascade);
         if found.is_none() && cascade {

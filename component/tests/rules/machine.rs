@@ -271,13 +271,14 @@ fn section_6_9_once_a_request() {
     assert_pass(next(&mut machine, refused(Some(&tired(1, 2)))));
 }
 
-/// Whether an acquire that drew `item`, one of `count` shards, asks for more shards.
+/// Whether an acquire that drew `item`, one of `count` shards, asks for more shards; else it is a pass.
 fn doubles(count: u32, item: &Item) -> bool {
     let request = AcquireRequest { limits: vec![Limit::session("q", 100_000, 60)], ..drawn(1, 0, count) };
     let (_, step) = after_refusal(request, Some(item));
-    let write = sent(&only(step)).remove(0);
-    let doubles = write.changes == [format!("SET shard_count = {}", count * 2)];
-    assert!(doubles || write.changes.iter().any(|change| change.starts_with("SET rf")), "{write:#?}");
+    let doubles = sent(&only(step.clone()))[0].changes == [format!("SET shard_count = {}", count * 2)];
+    if !doubles {
+        assert_pass(step);
+    }
     doubles
 }
 

@@ -111,11 +111,15 @@ impl Entity {
         self.present.iter().copied().chain(self.doubled)
     }
 
+    /// How many shards there are, to whom was told of the doubling and to whom was not.
+    fn count(&self, is_told: bool) -> u32 {
+        if is_told { self.shard_count * 2 } else { self.shard_count }
+    }
+
     /// What a client knows at first; none: somebody new.
     #[must_use]
     pub fn hint(&self, client: Option<u8>) -> Hint {
-        let doubled = self.doubled.is_some() && client == Some(0);
-        let shard_count = self.shard_count * if doubled { 2 } else { 1 };
+        let shard_count = self.count(self.doubled.is_some() && client == Some(0));
         Hint { key: self.subject().hint_key(), shard_count, blocked: Vec::new() }
     }
 
@@ -123,7 +127,7 @@ impl Entity {
     #[must_use]
     pub fn item(&self, shard: u32, lifetime_seconds: u64) -> Item {
         let number = |number: i128| Value::Number(number);
-        let shard_count = self.shard_count * if self.doubled == Some(shard) { 2 } else { 1 };
+        let shard_count = self.count(self.doubled == Some(shard));
         let share = match (self.wide, shard) {
             (true, 0) => self.capacity_milli(),
             (true, _) => 0,
