@@ -1,15 +1,18 @@
 #!/bin/sh
 # Builds the reset preview page from this checkout and opens it; with `test`, tests it in Chromium.
 . "$(dirname "$0")/../host-test/setup.sh"
-. edge-examples/node.sh
+. host-test/node.sh
 [ "${1:-}" != test ] || debian chromium:chromium
 
 build_programs
 export ONEWINDOW="$programs/onewindow"
 "$ONEWINDOW" component "$CARGO_TARGET_DIR/onewindow.wasm"
+(
+    cd host-test/javascript
+    node build.mjs "$CARGO_TARGET_DIR/onewindow.wasm"
+    npm run --silent compile
+)
 cd edge-examples
-node javascript/build.mjs "$CARGO_TARGET_DIR/onewindow.wasm"
-npm run --silent --workspace onewindow compile
 npm run --silent --workspace onewindow-browser check
 npm run --silent --workspace onewindow-browser build
 case "${1:-}" in

@@ -4,13 +4,13 @@
 # `onewindow-perf`, such as `--seconds 1 --rounds 1` for a short run. CRITERION goes to criterion, such as
 # `CRITERION=--quick`.
 . "$(dirname "$0")/setup.sh"
-. "$(dirname "$0")/fleet/peers.sh"
+. "$(dirname "$0")/verify/fleet/peers.sh"
 
 build_programs
 case "${1:-}" in
 '' | -* | decisions)
     # shellcheck disable=SC2086
-    cargo bench --quiet --package onewindow-host --bench decision -- ${CRITERION:-} >&2
+    cargo bench --quiet --package onewindow-perf --bench decision -- ${CRITERION:-} >&2
     ;;
 esac
 exec "$programs/onewindow-perf" "$@" \

@@ -7,7 +7,7 @@
 #
 # What is released is a commit; `--allow-dirty` is for a try. Further arguments go to `cargo package`.
 . "$(dirname "$0")/setup.sh"
-. edge-examples/node.sh
+. host-test/node.sh
 
 if [ "${1:-}" = check ]; then
     shift
@@ -45,34 +45,34 @@ yes*' --allow-dirty '*)
 esac
 
 if [ -z "${PROGRAMS:-}" ]; then
-    cargo build --quiet --locked --package onewindow-host
+    cargo build --quiet --locked --package onewindow-cli
     PROGRAMS="$CARGO_TARGET_DIR/debug"
 fi
-rm -rf dist edge-examples/javascript/dist
+rm -rf dist host-test/javascript/dist
 mkdir dist
 "$PROGRAMS/onewindow" component dist/onewindow.wasm
 
 (
-    cd edge-examples/javascript
+    cd host-test/javascript
     node build.mjs ../../dist/onewindow.wasm
     npm run --silent compile
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )
 
 # A published host cannot build its neighbour: it brings the component along, and its `build` says so.
-trap 'rm -f host-test/onewindow.wasm' EXIT
-cp dist/onewindow.wasm host-test/
-crates='--package onewindow --package onewindow-surface --package onewindow-host'
+trap 'rm -f host-test/host/onewindow.wasm' EXIT
+cp dist/onewindow.wasm host-test/host/
+crates='--package onewindow --package onewindow-host --package onewindow-surface --package onewindow-cli'
 # To cargo, what it unpacked and compiled of a version stays what that version is. Here it changes until it is
 # published, so a crate would be verified against the neighbours of last time.
 rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/onewindow-*
-cargo clean --quiet --profile dev --package onewindow --package onewindow-surface
+cargo clean --quiet --profile dev --package onewindow --package onewindow-host --package onewindow-surface
 # What only the component has is verified where it is built for.
 cargo package --locked --package onewindow --features component --target wasm32-unknown-unknown "$@"
 # shellcheck disable=SC2086
 cargo package --locked $crates "$@"
 version=$(cargo pkgid --package onewindow) && version=${version##*[@#]}
-for crate in onewindow onewindow-surface onewindow-host; do
+for crate in onewindow onewindow-host onewindow-surface onewindow-cli; do
     cp "$CARGO_TARGET_DIR/package/$crate-$version.crate" dist/
 done
 

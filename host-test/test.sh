@@ -1,8 +1,8 @@
 #!/bin/sh
 # Sets up what a fresh machine lacks, then runs every check there is.
 . "$(dirname "$0")/setup.sh"
-. edge-examples/node.sh
-. host-test/fleet/peers.sh
+. host-test/node.sh
+. host-test/verify/fleet/peers.sh
 debian chromium:chromium
 
 # cargo-deny compiles for minutes, once; the advisories need the network and are not part of this.
@@ -38,6 +38,6 @@ step cargo test --quiet --release --package onewindow-soak --test soak
 step component/fuzz/run.sh 20
 step host-test/fleet.sh --windows 40 --acquires 3000 --rate 300 --patience 600
 step host-test/fleet.sh differ --cases 1000
-step edge-examples/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
+step host-test/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
 step edge-examples/browser.sh test
 step host-test/release.sh --allow-dirty

@@ -69,47 +69,30 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod answer;
-mod error;
-mod fast;
-mod hint;
 mod item;
-mod json;
-mod key;
-mod lease;
-mod limit;
-mod look;
-mod request;
+mod machine;
+mod rule;
 mod text;
-mod write;
-
-pub mod acquire;
-pub mod balance;
-pub mod cascade;
-pub mod config;
-pub mod grant;
-pub mod join;
-pub mod materialise;
-pub mod preview;
-pub mod propagate;
-pub mod refill;
-pub mod settle;
-pub mod window;
+mod types;
 pub mod wire;
+mod write;
 
 #[cfg(feature = "component")]
 mod guest;
 
-pub use acquire::Acquire;
-pub use answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend, Step};
-pub use cascade::{Cascade, CascadeDecision, LevelDecision};
-pub use error::{Error, ErrorCode};
-pub use hint::{Blocked, Hint};
+pub use machine::{acquire, cascade, config, preview, settle};
+pub use rule::{balance, grant, join, materialise, propagate, refill, window};
+
 pub use item::{LimitState, Owner, Shard};
-pub use key::{MAX_SHARD_COUNT, Subject};
-pub use lease::Lease;
-pub use limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
-pub use preview::{LimitPreview, Preview, PreviewOutcome, PreviewReport, ShardView, WindowState};
-pub use request::{AcquireRequest, MAX_LIMITS};
-pub use settle::{Settle, Settlement};
+pub use machine::acquire::Acquire;
+pub use machine::cascade::{Cascade, CascadeDecision, LevelDecision};
+pub use machine::preview::{LimitPreview, Preview, PreviewOutcome, PreviewReport, ShardView, WindowState};
+pub use machine::settle::{Settle, Settlement};
+pub use types::answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend, Step};
+pub use types::error::{Error, ErrorCode};
+pub use types::hint::{Hint, KnownRejection};
+pub use types::lease::Lease;
+pub use types::limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
+pub use types::request::{AcquireRequest, MAX_LIMITS};
+pub use types::subject::{MAX_SHARD_COUNT, Subject};
 pub use write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode};

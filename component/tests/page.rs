@@ -156,7 +156,7 @@ impl Attempt {
             hint: self.hint.as_ref().map(|HintInput { key, shard_count }| Hint {
                 key: key.clone(),
                 shard_count: *shard_count,
-                blocked: Vec::new(),
+                rejections: Vec::new(),
             }),
             seed: self.seed,
             ..AcquireRequest { subject, ..AcquireRequest::default() }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use onewindow::{
     Amount, Limit, LimitState, Shard, WindowState,
     grant::{self, Sibling},
-    materialise::{Pass, Settings, Take},
+    materialise::{Debit, Materialisation, Settings},
     preview,
 };
 use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
@@ -51,12 +51,12 @@ impl Core for Native {
         let shard = shard(input, 0);
         let now_ms = i64::try_from(now_ms).unwrap();
         let settings = Settings { limits: &[], authoritative: false, permanent: false, now_ms };
-        let take = Take::find(&Amount::new(NAME, amount), &[], std::slice::from_ref(&shard)).unwrap();
-        let takes = [take];
-        let pass = Pass::of(&shard, &settings).unwrap();
-        let admitted = pass.admits(&takes);
-        let after = pass.after(if admitted { &takes } else { &[] });
-        let (limit, after) = (pass.limit(NAME).unwrap(), after.limit(NAME).unwrap());
+        let debit = Debit::find(&Amount::new(NAME, amount), &[], std::slice::from_ref(&shard)).unwrap();
+        let debits = [debit];
+        let materialisation = Materialisation::of(&shard, &settings).unwrap();
+        let admitted = materialisation.admits(&debits);
+        let after = materialisation.after(if admitted { &debits } else { &[] });
+        let (limit, after) = (materialisation.limit(NAME).unwrap(), after.limit(NAME).unwrap());
         PassView {
             admitted,
             balance_milli: narrow(limit.after.tokens_milli),
@@ -68,7 +68,7 @@ impl Core for Native {
             reset: limit.reset,
             window_start_ms: after.window_start_ms,
             ends_at_ms: limit.window_end_ms().map(|end_ms| u64::try_from(end_ms).unwrap()),
-            retry_after_ms: pass.retry_after_ms(&takes),
+            retry_after_ms: materialisation.retry_after_ms(&debits),
         }
     }
 
@@ -82,7 +82,7 @@ impl Core for Native {
         ReportView {
             available: limit.status.available,
             counted_milli: limit.shards.iter().map(|view| view.counted_milli).collect(),
-            told_ms: limit.status.resets_at_ms,
+            reported_reset_ms: limit.status.resets_at_ms,
             last_end_ms: in_force.filter_map(|view| view.ends_at_ms).max(),
             current: limit.shards.iter().map(|view| view.state == WindowState::Live).collect(),
         }

@@ -6,9 +6,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Files, and what stands before every copy in them. Lock files follow their tools, so they are last.
-const COPIES: [(&str, &str); 27] = [
+const COPIES: [(&str, &str); 26] = [
     ("Cargo.toml", "onewindow = { path = \"component\", version = \""),
-    ("Cargo.toml", "onewindow-surface = { path = \"edge-examples/surface\", version = \""),
+    ("Cargo.toml", "onewindow-host = { path = \"host-test/host\", version = \""),
+    ("Cargo.toml", "onewindow-surface = { path = \"host-test/surface\", version = \""),
     ("wit/acquire.wit", "package onewindow:quota@"),
     ("wit/cascade.wit", "package onewindow:quota@"),
     ("wit/preview.wit", "package onewindow:quota@"),
@@ -26,10 +27,8 @@ const COPIES: [(&str, &str); 27] = [
     ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/settle@"),
     ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/preview@"),
     ("edge-examples/wasi-http/src/core.rs", "onewindow:quota/wire@"),
-    ("edge-examples/javascript/package.json", "\n  \"version\": \""),
-    ("edge-examples/browser/package.json", "\"onewindow\": \"^"),
-    ("edge-examples/cloudflare/package.json", "\"onewindow\": \"^"),
-    ("edge-examples/package-lock.json", "\"onewindow\": \"^"),
+    ("host-test/javascript/package.json", "\n  \"version\": \""),
+    ("host-test/javascript/package-lock.json", "\"name\": \"onewindow\",\n      \"version\": \""),
     ("edge-examples/package-lock.json", "\"name\": \"onewindow\",\n      \"version\": \""),
     ("component/fuzz/Cargo.lock", "name = \"onewindow\"\nversion = \""),
     ("edge-examples/fastly/Cargo.lock", "name = \"onewindow\"\nversion = \""),

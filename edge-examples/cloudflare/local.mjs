@@ -21,7 +21,7 @@ function run(command, args, options) {
 /** Starts the engine on a free port; says its endpoint. */
 export async function dynamodb() {
   // The command as it is installed or built, where ONEWINDOW says; else the checkout's.
-  const cargo = ["cargo", "run", "--release", "--quiet", "--package", "onewindow-host", "--"];
+  const cargo = ["cargo", "run", "--release", "--quiet", "--package", "onewindow-cli", "--"];
   const [command, ...before] = process.env.ONEWINDOW ? [process.env.ONEWINDOW] : cargo;
   const child = run(command, [...before, "dynamodb", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "inherit"] });
   child.on("exit", (code) => process.exit(code ?? 1));

@@ -117,7 +117,7 @@ impl Answer<'_> {
 fuzz_target!(|input: Input<'_>| {
     let name = |index: u8| NAMES[usize::from(index) % NAMES.len()];
     let subject = Subject::new("t", "n", "e", "r");
-    let hint = |shard_count| Hint { key: subject.hint_key(), shard_count, blocked: Vec::new() };
+    let hint = |shard_count| Hint { key: subject.hint_key(), shard_count, rejections: Vec::new() };
     let limit = |(index, capacity, seconds, drip): &(u8, u64, u64, Option<u64>)| match drip {
         Some(amount) => Limit::drip(name(*index), *capacity, *amount, *seconds),
         None => Limit::session(name(*index), *capacity, *seconds),

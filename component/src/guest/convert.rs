@@ -7,12 +7,12 @@ use super::{
     bindings::exports::onewindow::quota::{cascade as c, types as t, window as w, wire as x},
 };
 use crate::{
-    answer::{Call, Decision, Outcome, Reply},
-    cascade::{CascadeDecision, LevelDecision},
-    error::Error,
-    grant,
     item::{LimitState, Shard},
-    materialise::{Pass, Take},
+    machine::cascade::{CascadeDecision, LevelDecision},
+    rule::grant,
+    rule::materialise::{Debit, Materialisation},
+    types::answer::{Call, Decision, Outcome, Reply},
+    types::error::Error,
 };
 
 // ---- in ----
@@ -159,13 +159,17 @@ impl TryFrom<Shard> for x::ShardState {
 }
 
 /// A pass as it is told, with the write that makes it so.
-pub(super) fn pass(pass: &Pass, takes: &[Take], call: Option<Call>) -> Result<w::Pass, Error> {
-    let admitted = pass.admits(takes);
-    let left = pass.after(if admitted { takes } else { &[] });
+pub(super) fn pass(
+    materialisation: &Materialisation,
+    debits: &[Debit],
+    call: Option<Call>,
+) -> Result<w::Materialisation, Error> {
+    let admitted = materialisation.admits(debits);
+    let left = materialisation.after(if admitted { debits } else { &[] });
     let mut narrow = Narrow::default();
     let mut limits = Vec::new();
-    for (limit, left) in pass.limits.iter().zip(&left.limits) {
-        limits.push(w::LimitPass {
+    for (limit, left) in materialisation.limits.iter().zip(&left.limits) {
+        limits.push(w::LimitMaterialisation {
             name: String::from(&*left.name),
             balance_milli: narrow.number(limit.after.tokens_milli, "a balance"),
             left_milli: narrow.number(left.tokens_milli, "a balance"),
@@ -180,10 +184,10 @@ pub(super) fn pass(pass: &Pass, takes: &[Take], call: Option<Call>) -> Result<w:
     }
     match narrow.beyond {
         Some(of) => Err(Error::overflow(of)),
-        None => Ok(w::Pass {
+        None => Ok(w::Materialisation {
             admitted,
             limits,
-            retry_after_ms: pass.retry_after_ms(takes),
+            retry_after_ms: materialisation.retry_after_ms(debits),
             call: call.map(Into::into),
         }),
     }

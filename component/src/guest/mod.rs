@@ -7,17 +7,19 @@ use alloc::{string::String, vec::Vec};
 use core::cell::RefCell;
 
 use crate::{
-    answer::{Reply, Step},
-    error::Error,
-    grant,
     item::{Owner, Shard},
-    join,
-    key::MAX_SHARD_COUNT,
-    limit::{Limit, instant_ms},
-    materialise::{Pass, Settings, Take},
-    preview, propagate, refill,
-    request::{AcquireRequest, check_limits},
+    machine::preview,
+    rule::grant,
+    rule::join,
+    rule::materialise::{Debit, Materialisation, Settings},
+    rule::propagate,
+    rule::refill,
     text::decimal,
+    types::answer::{Reply, Step},
+    types::error::Error,
+    types::limit::{Limit, instant_ms},
+    types::request::{AcquireRequest, check_limits},
+    types::subject::MAX_SHARD_COUNT,
     wire,
     write::{Images, transaction},
 };
@@ -35,14 +37,14 @@ mod bindings {
         generate_all,
         // One for one the library's own types. An enum is told by its place: both have the same order.
         with: {
-            "onewindow:quota/types@0.1.0/recovery": crate::limit::Recovery,
-            "onewindow:quota/types@0.1.0/drip": crate::limit::Drip,
+            "onewindow:quota/types@0.1.0/recovery": crate::types::limit::Recovery,
+            "onewindow:quota/types@0.1.0/drip": crate::types::limit::Drip,
             "onewindow:quota/types@0.1.0/limit": crate::Limit,
             "onewindow:quota/types@0.1.0/amount": crate::Amount,
             "onewindow:quota/types@0.1.0/subject": crate::Subject,
             "onewindow:quota/types@0.1.0/limit-status": crate::LimitStatus,
             "onewindow:quota/types@0.1.0/hint": crate::Hint,
-            "onewindow:quota/types@0.1.0/blocked": crate::Blocked,
+            "onewindow:quota/types@0.1.0/known-rejection": crate::KnownRejection,
             "onewindow:quota/types@0.1.0/acquire-request": crate::AcquireRequest,
             "onewindow:quota/types@0.1.0/resend": crate::Resend,
             "onewindow:quota/types@0.1.0/error-code": crate::ErrorCode,
@@ -171,14 +173,14 @@ impl window_export::Guest for Component {
         authoritative: bool,
         permanent: bool,
         now_ms: u64,
-    ) -> Result<window_export::Pass, Error> {
+    ) -> Result<window_export::Materialisation, Error> {
         let (shard, limits) = (wire::decode_item(&item)?, limits);
         let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
-        let takes = takes(&consume, &limits, core::slice::from_ref(&shard))?;
-        let pass = Pass::of(&shard, &settings)?;
-        let write = || pass.write(&crate::Subject::default(), &Owner::default(), &takes);
-        let call = pass.admits(&takes).then(|| write().call(&table, Images::Both));
-        convert::pass(&pass, &takes, call)
+        let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
+        let materialisation = Materialisation::of(&shard, &settings)?;
+        let write = || materialisation.write(&crate::Subject::default(), &Owner::default(), &debits);
+        let call = materialisation.admits(&debits).then(|| write().call(&table, Images::Both));
+        convert::pass(&materialisation, &debits, call)
     }
 
     fn propagation(
@@ -224,25 +226,26 @@ impl window_export::Guest for Component {
         consume: Vec<crate::Amount>,
         permanent: bool,
         now_ms: u64,
-    ) -> Result<window_export::Pass, Error> {
+    ) -> Result<window_export::Materialisation, Error> {
         subject.check()?;
         let (siblings, limits) = (shards(&siblings)?, limits);
         let settings =
             Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
-        let takes = takes(&consume, &limits, &siblings)?;
+        let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
             own: None,
             siblings: &siblings,
             shard_count: slots(shard_count)?,
-            named: &takes,
+            named: &debits,
         };
         let planned = join::plan(&reading, &settings)?;
-        let admitted = planned.pass.admits(&takes);
+        let admitted = planned.materialisation.admits(&debits);
         let commits = admitted || planned.moves();
-        let (pass, writes) = planned.into_writes(&subject, None, if admitted { &takes } else { &[] });
+        let (materialisation, writes) =
+            planned.into_writes(&subject, None, if admitted { &debits } else { &[] });
         let call = commits.then(|| transaction(&subject.table, &writes));
-        convert::pass(&pass, &takes, call)
+        convert::pass(&materialisation, &debits, call)
     }
 
     fn refill(
@@ -297,11 +300,11 @@ fn slots(number: u32) -> Result<u32, Error> {
 }
 
 /// The amounts, each with its window's length: as configured, or as stored.
-fn takes(consume: &[crate::Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Take>, Error> {
+fn debits(consume: &[crate::Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Debit>, Error> {
     check_limits(limits)?;
-    let mut takes = Vec::new();
+    let mut debits = Vec::new();
     for amount in consume {
-        takes.push(Take::find(amount, limits, shards)?);
+        debits.push(Debit::find(amount, limits, shards)?);
     }
-    Ok(takes)
+    Ok(debits)
 }

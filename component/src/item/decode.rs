@@ -4,11 +4,11 @@ use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
 use super::{LimitState, Owner, Shard, number::parse_whole};
 use crate::{
-    error::Error,
-    json::{Parsed, Reader},
-    key::META_SK,
-    limit::MAX_SECONDS,
+    text::json::{Parsed, Reader},
     text::{clip, contains, quoted, split_last},
+    types::error::Error,
+    types::limit::MAX_SECONDS,
+    types::subject::META_SK,
     write::{Attribute, Field},
 };
 

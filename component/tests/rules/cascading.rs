@@ -219,8 +219,8 @@ fn r15_a_parent_that_the_table_does_not_configure_keeps_what_its_items_say() {
     let third = calls(go(&mut machine, &replies));
     sent(&third[0])[0].assert_no_condition_on("b_q_cp");
     let due = item_of("p", 50_000).num("vu", 0);
-    let pass = calls(go(&mut machine, &[refused(Some(&due))]));
-    sent(&pass[0])[0].assert_change(&format!("SET ttl = {}", NOW / 1000 + 420));
+    let materialisation = calls(go(&mut machine, &[refused(Some(&due))]));
+    sent(&materialisation[0])[0].assert_change(&format!("SET ttl = {}", NOW / 1000 + 420));
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn section_7_a_level_goes_its_own_way_while_the_other_waits() {
     // The parent's window is over: it opens one, in a pass of its own.
     let ended = Item::shard(0, 1, 0, NOW - LENGTH).text("PK", "ns/BUCKET#p#r#0");
     let replies = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&ended))];
-    let pass = calls(go(&mut machine, &replies));
-    assert_eq!(pks(&pass), ["ns/BUCKET#p#r#0"]);
+    let materialisation = calls(go(&mut machine, &replies));
+    assert_eq!(pks(&materialisation), ["ns/BUCKET#p#r#0"]);
     let opened = item_of("p", 98_000).num("b_q_ws", NOW).num("b_q_wa", NOW);
     let decision = decided(go(&mut machine, &[landed(&opened)]));
     assert!(decision.outcome.is_admitted());
@@ -273,7 +273,7 @@ fn section_7_a_chain_that_changed_is_taken_up_again_and_the_stray_given_back() {
 fn section_7_what_a_given_up_sequence_had_begun_is_finished_after_the_answer() {
     // The entity's bucket is doubled, and the new shard turns out to debit a parent.
     let subject = level("e", 1).subject;
-    let hint = Hint { key: subject.hint_key(), shard_count: 2, blocked: Vec::new() };
+    let hint = Hint { key: subject.hint_key(), shard_count: 2, rejections: Vec::new() };
     let (mut machine, first) = begun(vec![AcquireRequest { hint: Some(hint), ..level("e", 1) }]);
     let on = |pk: &str, count| item_of("e", 20_000).text("PK", pk).num("shard_count", count).num("rf", NOW);
     let drawn = on(&pks(&first)[0], 2).num("b_wcu_tk", 0);
@@ -294,7 +294,7 @@ fn section_7_what_a_given_up_sequence_had_begun_is_finished_after_the_answer() {
 fn section_7_what_a_level_let_go_had_begun_is_finished_after_the_answer() {
     // The former parent's bucket was doubled, and its new shard is on the way.
     let subject = level("old", 1).subject;
-    let hint = Hint { key: subject.hint_key(), shard_count: 2, blocked: Vec::new() };
+    let hint = Hint { key: subject.hint_key(), shard_count: 2, rejections: Vec::new() };
     let old = AcquireRequest { hint: Some(hint), ..level("old", 1) };
     let (mut machine, first) = begun(vec![level("e", 1), old]);
     let on = |pk: &str, count| item_of("old", 20_000).text("PK", pk).num("shard_count", count).num("rf", NOW);

@@ -4,30 +4,30 @@ use onewindow::{
     AcquireRequest, Limit, Outcome,
     grant::{self, Grant, Sibling},
     join::{self, Join, Reading},
-    materialise::Take,
+    materialise::Debit,
 };
 
 use serde_json::json;
 
 use crate::kit::*;
 
-fn planned(slot: u32, siblings: &[Item], count: u32, named: &[Take]) -> Join {
+fn planned(slot: u32, siblings: &[Item], count: u32, named: &[Debit]) -> Join {
     let siblings: Vec<_> = siblings.iter().map(Item::read).collect();
     let reading = Reading { slot, own: None, siblings: &siblings, shard_count: count, named };
     join::plan(&reading, &settings(&[quota()], NOW)).expect("a plan")
 }
 
 fn start_of(join: &Join) -> (Option<i64>, Option<i64>) {
-    let after = &join.pass.limit("q").unwrap().after;
+    let after = &join.materialisation.limit("q").unwrap().after;
     (after.window_start_ms, after.window_applied_ms)
 }
 
 fn tokens_of(join: &Join) -> i128 {
-    join.pass.limit("q").unwrap().after.tokens_milli
+    join.materialisation.limit("q").unwrap().after.tokens_milli
 }
 
-fn writes_of(join: &Join, takes: &[Take]) -> Vec<Sent> {
-    join.clone().into_writes(&subject(), None, takes).1.iter().map(spelled).collect()
+fn writes_of(join: &Join, debits: &[Debit]) -> Vec<Sent> {
+    join.clone().into_writes(&subject(), None, debits).1.iter().map(spelled).collect()
 }
 
 // ---- R7 ----
@@ -37,7 +37,7 @@ fn r7_takes_the_live_start_verbatim_and_applied() {
     let start = NOW - 10_000;
     let join = planned(1, &[Item::shard(0, 2, 0, start)], 2, &[]);
     assert_eq!(start_of(&join), (Some(start), Some(start)));
-    assert!(join.pass.opened().is_empty());
+    assert!(join.materialisation.opened().is_empty());
 }
 
 #[test]
@@ -305,9 +305,9 @@ fn r8_one_transaction_to_the_letter() {
     let start = NOW - 10_000;
     // Shard 1 of two holds half of everything; shard 0 was told of four already.
     let siblings = [Item::shard(0, 4, 20_000, start).num("b_q_gc", 2), Item::shard(1, 2, 40_000, start)];
-    let takes = [take("q", 5, &[quota()])];
-    let join = planned(3, &siblings, 4, &takes);
-    let writes = writes_of(&join, &takes);
+    let debits = [take("q", 5, &[quota()])];
+    let join = planned(3, &siblings, 4, &debits);
+    let writes = writes_of(&join, &debits);
     let shape: Vec<_> = writes.iter().map(|write| (write.kind.as_str(), write.pk.clone())).collect();
     let pk = |shard| subject().bucket_pk(shard);
     assert_eq!(
@@ -382,7 +382,7 @@ fn r8_an_absent_candidate_must_stay_absent() {
 fn r8_the_largest_count_seen_anywhere_is_the_count() {
     let siblings = [Item::shard(0, 2, 0, NOW - 10_000), Item::shard(1, 8, 0, NOW - 10_000)];
     let join = planned(3, &siblings, 4, &[]);
-    assert_eq!(join.pass.shard_count, 8);
+    assert_eq!(join.materialisation.shard_count, 8);
     assert_eq!(tokens_of(&join), 12_500 * i128::from(!join.is_funded("q")));
     let writes = writes_of(&join, &[]);
     writes[1].assert_change("SET shard_count = 8");
@@ -399,8 +399,8 @@ fn r8_a_slot_that_was_never_granted_starts_with_its_share() {
 
 #[test]
 fn r8_the_shard_that_was_made_is_what_its_put_stores() {
-    let takes = [take("q", 5, &[quota()])];
-    let after = planned(3, &[Item::shard(0, 4, 0, NOW - 10_000)], 4, &takes).pass.after(&takes);
+    let debits = [take("q", 5, &[quota()])];
+    let after = planned(3, &[Item::shard(0, 4, 0, NOW - 10_000)], 4, &debits).materialisation.after(&debits);
     assert_eq!((after.id, after.shard_count, after.last_refill_ms), (3, 4, NOW));
     let state = after.limit("q").unwrap();
     assert_eq!((state.tokens_milli, state.consumed_milli), (20_000, Some(5000)));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Display};
 use onewindow::{
     Acquire, AcquireRequest, Amount, Call, ConditionalWrite, Decision, Limit, Outcome, Reply, Shard, Step,
     Subject,
-    materialise::{Pass, Settings, Take},
+    materialise::{Debit, Materialisation, Settings},
     wire,
 };
 use serde_json::{Value, json};
@@ -44,13 +44,13 @@ pub(crate) fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
     Settings { limits, authoritative: false, permanent: false, now_ms }
 }
 
-pub(crate) fn take(limit: &str, tokens: u64, limits: &[Limit]) -> Take {
-    Take::new(&Amount::new(limit, tokens), limits)
+pub(crate) fn take(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {
+    Debit::new(&Amount::new(limit, tokens), limits)
 }
 
 /// The pass of the quota `q` alone.
-pub(crate) fn pass(item: &Item, now_ms: i64) -> Pass {
-    Pass::of(&item.read(), &settings(&[quota()], now_ms)).expect("a pass")
+pub(crate) fn pass(item: &Item, now_ms: i64) -> Materialisation {
+    Materialisation::of(&item.read(), &settings(&[quota()], now_ms)).expect("a pass")
 }
 
 // ---- items ----
@@ -252,7 +252,7 @@ pub(crate) fn seed_for(shard: u32, count: u32) -> u64 {
 
 /// A request of `tokens` of `q` whose host remembers `count` shards.
 pub(crate) fn hinted(tokens: u64, count: u32) -> AcquireRequest {
-    let hint = onewindow::Hint { key: subject().hint_key(), shard_count: count, blocked: Vec::new() };
+    let hint = onewindow::Hint { key: subject().hint_key(), shard_count: count, rejections: Vec::new() };
     AcquireRequest { hint: Some(hint), ..request(tokens) }
 }
 

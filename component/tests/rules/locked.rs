@@ -3,7 +3,7 @@
 use onewindow::{
     AcquireRequest, Amount, Limit, Outcome, Owner,
     balance::{Rate, quota_ceiling, share},
-    materialise::{Pass, Settings},
+    materialise::{Materialisation, Settings},
     refill,
 };
 
@@ -11,8 +11,8 @@ use crate::kit::*;
 
 /// The locked write of a pass that takes `tokens` of `q`.
 fn locked(item: &Item, tokens: u64) -> Sent {
-    let takes = [take("q", tokens, &[quota()])];
-    spelled(&pass(item, NOW).write(&subject(), &Owner::default(), &takes))
+    let debits = [take("q", tokens, &[quota()])];
+    spelled(&pass(item, NOW).write(&subject(), &Owner::default(), &debits))
 }
 
 // ---- R5 ----
@@ -202,7 +202,8 @@ fn r10_a_balance_moves_by_no_more_than_the_table_can_add() {
     let debt = |beyond: i128| 100_000 - 10_i128.pow(37) - beyond;
     let opened = |tokens: i128| {
         let item = Item::shard(0, 1, 0, NOW - LENGTH).num("b_q_tk", tokens).read();
-        Pass::of(&item, &settings(&[quota()], NOW)).map(|pass| pass.limit("q").unwrap().after.tokens_milli)
+        Materialisation::of(&item, &settings(&[quota()], NOW))
+            .map(|materialisation| materialisation.limit("q").unwrap().after.tokens_milli)
     };
     assert_eq!(opened(debt(0)), Ok(100_000));
     assert_eq!(opened(debt(1)).unwrap_err().code.as_str(), "overflow");
@@ -211,8 +212,8 @@ fn r10_a_balance_moves_by_no_more_than_the_table_can_add() {
 #[test]
 fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
     let item = Item::shard(2, 4, 7000, NOW - LENGTH).num("b_q_tc", 500).with_drip(1000).num("ttl", 5);
-    let pass = pass(&item.without("b_d_tc").num("b_wcu_tk", 0), NOW);
-    let after = pass.after(&[take("q", 1, &[quota()])]);
+    let materialisation = pass(&item.without("b_d_tc").num("b_wcu_tk", 0), NOW);
+    let after = materialisation.after(&[take("q", 1, &[quota()])]);
     let (q, d) = (after.limit("q").unwrap(), after.limit("d").unwrap());
     assert_eq!((q.tokens_milli, q.consumed_milli, q.window_start_ms), (24_000, Some(1500), Some(NOW)));
     assert_eq!((d.tokens_milli, d.consumed_milli), (1250, None), "not taken from: no count of its own");
@@ -228,9 +229,9 @@ fn r10_a_lower_capacity_takes_a_debtor_no_floor_it_cannot_meet() {
     // F2: 60 of 100 used, then the capacity is 10: 50 in debt, and still writable.
     let limits = [Limit::session("q", 10, 60)];
     let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
-    let pass = Pass::of(&Item::live(40_000).read(), &settings).unwrap();
-    assert_eq!(pass.limit("q").unwrap().after.tokens_milli, -50_000);
-    let write = spelled(&pass.write(&subject(), &Owner::default(), &[]));
+    let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
+    assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, -50_000);
+    let write = spelled(&materialisation.write(&subject(), &Owner::default(), &[]));
     write.assert_change("ADD b_q_tk -90000");
     write.assert_condition("b_q_tk >= 40000");
     write.assert_change("SET b_q_cp = 10000");
@@ -292,9 +293,9 @@ fn r11_valid_until_is_the_earliest_end_of_any_quota() {
 #[test]
 fn r11_valid_until_is_removed_where_nothing_has_a_boundary() {
     let item = Item::bare(0).with_drip(0).num("vu", NOW + 5);
-    let pass = Pass::of(&item.read(), &settings(&[drip()], NOW)).unwrap();
-    assert_eq!(pass.valid_until_ms, None);
-    let write = spelled(&pass.write(&subject(), &Owner::default(), &[]));
+    let materialisation = Materialisation::of(&item.read(), &settings(&[drip()], NOW)).unwrap();
+    assert_eq!(materialisation.valid_until_ms, None);
+    let write = spelled(&materialisation.write(&subject(), &Owner::default(), &[]));
     write.assert_change("REMOVE vu");
     write.assert_condition(&format!("vu = {}", NOW + 5));
 }
@@ -341,8 +342,8 @@ fn r12_clamps_even_with_no_time_and_leaves_debt_alone() {
     assert_eq!(rate.refill(99_000, 0, 4, 15_000), Ok(15_000));
     assert_eq!(rate.refill(-99_000, 0, 4, 15_000), Ok(-99_000));
     let item = Item::bare(1).num("shard_count", 4).with_drip(99_000).num("rf", NOW + 1);
-    let pass = Pass::of(&item.read(), &settings(&[drip()], NOW)).unwrap();
-    assert_eq!(pass.limit("d").unwrap().after.tokens_milli, 15_000);
+    let materialisation = Materialisation::of(&item.read(), &settings(&[drip()], NOW)).unwrap();
+    assert_eq!(materialisation.limit("d").unwrap().after.tokens_milli, 15_000);
 }
 
 #[test]
@@ -359,8 +360,8 @@ fn r12_a_quotas_ceiling_is_its_grants_share_and_the_top_up() {
 #[test]
 fn r12_the_write_budget_is_never_divided() {
     let item = Item::shard(1, 32, 0, NOW - 10_000).num("b_wcu_tk", 0);
-    let pass = pass(&item, NOW);
-    assert_eq!(pass.wcu.unwrap().after.tokens_milli, 1_000_000, "a second at a thousand a second");
+    let materialisation = pass(&item, NOW);
+    assert_eq!(materialisation.wcu.unwrap().after.tokens_milli, 1_000_000, "a second at a thousand a second");
 }
 
 // ---- R15 ----
@@ -494,7 +495,11 @@ fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
     let changed = |limit: Limit, item: &Item| {
         let limits = [limit];
         let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
-        spelled(&Pass::of(&item.read(), &settings).unwrap().write(&subject(), &Owner::default(), &[]))
+        spelled(&Materialisation::of(&item.read(), &settings).unwrap().write(
+            &subject(),
+            &Owner::default(),
+            &[],
+        ))
     };
     let to_quota = changed(Limit::session("d", 60, 60), &Item::bare(0).with_drip(0));
     to_quota.assert_condition("attribute_not_exists(b_d_ws)");
@@ -511,8 +516,8 @@ fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     // F16: 60 of 100 used; raised to 150, 90 are left, not 150.
     let limits = [Limit::session("q", 150, 60)];
     let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
-    let pass = Pass::of(&Item::live(40_000).read(), &settings).unwrap();
-    assert_eq!(pass.limit("q").unwrap().after.tokens_milli, 90_000);
+    let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
+    assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, 90_000);
 }
 
 #[test]
@@ -522,7 +527,7 @@ fn r15_a_raise_is_added_by_the_share_and_a_cut_taken_by_the_grant() {
     let with = |capacity| {
         let limits = [Limit::session("q", capacity, 60)];
         let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
-        Pass::of(&donor.read(), &settings).unwrap().limit("q").unwrap().after.tokens_milli
+        Materialisation::of(&donor.read(), &settings).unwrap().limit("q").unwrap().after.tokens_milli
     };
     assert_eq!(with(180), 60_000, "a quarter of the 80 more: the others add their own");
     assert_eq!(with(80), 20_000, "all of the 20 less: the slots that are not made yet hold none");

@@ -1,8 +1,8 @@
 //! Section 6: what a refused image comes to, doubling, rounds, hints, and questions.
 
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Blocked, Hint, Limit, LimitStatus, MAX_LIMITS, Outcome, Reply, Resend,
-    Step,
+    Acquire, AcquireRequest, Amount, Hint, KnownRejection, Limit, LimitStatus, MAX_LIMITS, Outcome, Reply,
+    Resend, Step,
 };
 
 use crate::kit::*;
@@ -443,8 +443,8 @@ fn section_6_one_write_is_budget_enough() {
 fn blocked_hint(until_ms: i64) -> Hint {
     let status =
         LimitStatus { name: "q".into(), capacity: 100, available: 3, resets_at_ms: Some(until_ms as u64) };
-    let blocked = vec![Blocked { status, above_milli: 3000, until_ms: until_ms as u64 }];
-    Hint { key: subject().hint_key(), shard_count: 1, blocked }
+    let rejections = vec![KnownRejection { status, above_milli: 3000, until_ms: until_ms as u64 }];
+    Hint { key: subject().hint_key(), shard_count: 1, rejections }
 }
 
 #[test]
@@ -535,7 +535,7 @@ fn f6_a_remembered_rejection_lasts_until_the_first_shard_comes_back() {
 fn f6_a_hint_about_another_subject_or_with_an_illegal_count_is_not_used() {
     for (key, count) in [("else", 8), (subject().hint_key().as_str(), 3), (subject().hint_key().as_str(), 64)]
     {
-        let hint = Some(Hint { key: key.into(), shard_count: count, blocked: Vec::new() });
+        let hint = Some(Hint { key: key.into(), shard_count: count, rejections: Vec::new() });
         let (_, call) = started(AcquireRequest { hint, seed: 12_345, ..request(1) });
         assert_eq!(sent(&call)[0].pk, subject().bucket_pk(0), "{key} {count}");
     }

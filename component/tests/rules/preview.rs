@@ -54,7 +54,7 @@ fn section_6_7_without_a_hint_each_doublings_first_tells_how_many_there_are() {
     assert_eq!(slots(&step), ["8", "9", "10", "11", "12", "13", "14", "15"]);
     let told = report(go(&mut machine, found(&shards(&[8], 16))));
     assert_eq!((told.shard_count, told.limits[0].shards.len()), (16, 16));
-    assert_eq!(machine.hint(), Hint { key: subject().hint_key(), shard_count: 16, blocked: Vec::new() });
+    assert_eq!(machine.hint(), Hint { key: subject().hint_key(), shard_count: 16, rejections: Vec::new() });
 }
 
 #[test]

@@ -6,9 +6,9 @@ use onewindow::{
     Acquire, AcquireRequest, Amount, Call, Hint, Limit, Preview, Reply, Settle, Shard, Step,
     balance::{Rate, quota_ceiling, share},
     grant::{self, Sibling},
-    materialise::{Pass, Settings},
+    materialise::{Materialisation, Settings},
     preview, propagate, refill,
-    window::{Window, told_ms},
+    window::{Window, reported_reset_ms},
     wire,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -335,7 +335,7 @@ fn requests() -> BoxedStrategy<AcquireRequest> {
             hint: count.map(|shard_count| Hint {
                 key: subject().hint_key(),
                 shard_count,
-                blocked: Vec::new(),
+                rejections: Vec::new(),
             }),
             seed,
         })
@@ -474,23 +474,23 @@ proptest! {
             if let Ok(Some(write)) = refill::write(None, shard, now_ms) {
                 assert_sound(&onewindow::encode("limits", &[write]).expect("one write"));
             }
-            let Ok(pass) = Pass::of(shard, &settings) else { continue };
-            assert_sound(&onewindow::encode("limits", &[pass.write(&subject(), &Default::default(), &[])]).expect("one"));
-            let writes = propagate::writes(&subject(), shard.id, 4, &pass.opened());
+            let Ok(materialisation) = Materialisation::of(shard, &settings) else { continue };
+            assert_sound(&onewindow::encode("limits", &[materialisation.write(&subject(), &Default::default(), &[])]).expect("one"));
+            let writes = propagate::writes(&subject(), shard.id, 4, &materialisation.opened());
             if !writes.is_empty() {
                 for write in writes {
                     assert_sound(&onewindow::encode("limits", &[write]).expect("one"));
                 }
             }
             // R6, R5, R12, I5 over whatever was read.
-            prop_assert!(pass.last_refill_ms > shard.last_refill_ms);
-            prop_assert!(pass.last_refill_ms >= now_ms);
-            for limit in &pass.limits {
+            prop_assert!(materialisation.last_refill_ms > shard.last_refill_ms);
+            prop_assert!(materialisation.last_refill_ms >= now_ms);
+            for limit in &materialisation.limits {
                 prop_assert!(limit.after.tokens_milli <= limit.ceiling_milli);
                 if limit.length_ms.is_some() {
                     prop_assert_eq!(limit.after.window_applied_ms, limit.after.window_start_ms);
                     prop_assert!(limit.window_end_ms().is_some_and(|end| end > now_ms));
-                    prop_assert!(pass.valid_until_ms <= limit.window_end_ms());
+                    prop_assert!(materialisation.valid_until_ms <= limit.window_end_ms());
                 }
             }
         }
@@ -508,7 +508,7 @@ proptest! {
                 let _ = rate.refill(b, x, c, a);
                 let wait = rate.retry_after_ms(b, c);
                 prop_assert_eq!(wait == 0, b <= 0);
-                let _ = told_ms(t, x, y);
+                let _ = reported_reset_ms(t, x, y);
             }
             let sibling = Sibling { shard: 3, current: true, grant_count: n, tokens_milli: b };
             let grant = grant::plan(7, c, &[sibling]);

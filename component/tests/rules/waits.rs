@@ -1,6 +1,6 @@
 //! R14: how long to wait, never 0, never longer than one window.
 
-use onewindow::{AcquireRequest, Amount, Limit, balance::Rate, window::told_ms};
+use onewindow::{AcquireRequest, Amount, Limit, balance::Rate, window::reported_reset_ms};
 
 use crate::kit::*;
 
@@ -109,6 +109,6 @@ fn r14_never_longer_than_one_window() {
         let decision = done(after_refusal(request(1), Some(&Item::shard(0, 1, 0, start))).1);
         assert_eq!(retry_after(&decision), LENGTH as u64, "starts {start}");
     }
-    assert_eq!(told_ms(i64::MAX, i64::MAX, i64::MAX), i64::MAX as u64);
-    assert_eq!(told_ms(i64::MIN, 1, 0), 0);
+    assert_eq!(reported_reset_ms(i64::MAX, i64::MAX, i64::MAX), i64::MAX as u64);
+    assert_eq!(reported_reset_ms(i64::MIN, 1, 0), 0);
 }

@@ -2,10 +2,10 @@
 
 use onewindow::{
     Limit, LimitState,
-    materialise::Pass,
+    materialise::Materialisation,
     preview,
     propagate::{self, Opened},
-    window::{Window, roll_target_milli, told_ms},
+    window::{Window, reported_reset_ms, roll_target_milli},
 };
 
 use crate::kit::*;
@@ -33,18 +33,18 @@ fn r1_a_window_is_half_open() {
 #[test]
 fn r1_an_ended_window_opens_at_now_with_the_full_share() {
     let start = NOW - LENGTH; // It ends at this very instant.
-    let pass = pass(&Item::shard(0, 4, -7000, start), NOW);
-    let after = &pass.limit("q").unwrap().after;
+    let materialisation = pass(&Item::shard(0, 4, -7000, start), NOW);
+    let after = &materialisation.limit("q").unwrap().after;
     assert_eq!(after.window_start_ms, Some(NOW), "idle-restarting: never the old end");
     assert_eq!((after.tokens_milli, after.grant_count), (25_000, Some(4)), "debt is forgiven, in full");
-    assert_eq!(pass.opened(), [Opened { limit: "q".into(), length_seconds: 60, start_ms: NOW }]);
+    assert_eq!(materialisation.opened(), [Opened { limit: "q".into(), length_seconds: 60, start_ms: NOW }]);
 }
 
 #[test]
 fn r1_a_live_window_stays_put_one_millisecond_before_its_end() {
-    let pass = pass(&Item::live(0), NOW - 10_000 + LENGTH - 1);
-    assert!(pass.opened().is_empty());
-    let after = &pass.limit("q").unwrap().after;
+    let materialisation = pass(&Item::live(0), NOW - 10_000 + LENGTH - 1);
+    assert!(materialisation.opened().is_empty());
+    let after = &materialisation.limit("q").unwrap().after;
     assert_eq!((after.window_start_ms, after.tokens_milli), (Some(NOW - 10_000), 0));
 }
 
@@ -57,8 +57,8 @@ fn r1_a_limit_with_no_start_opens() {
 #[test]
 fn r1_a_start_without_a_length_is_a_leftover() {
     let item = Item::live(3000).without("b_q_rsa");
-    let pass = pass(&item, NOW);
-    assert_eq!(pass.limit("q").unwrap().after.window_start_ms, Some(NOW));
+    let materialisation = pass(&item, NOW);
+    assert_eq!(materialisation.limit("q").unwrap().after.window_start_ms, Some(NOW));
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn r1_the_configured_length_decides_and_is_stamped() {
     // Stored: an hour, of which two minutes have passed. Configured: a minute.
     let item = Item::live(0).num("b_q_rsa", 3600).num("b_q_ws", NOW - 120_000).num("b_q_wa", NOW - 120_000);
     let item = item.num("vu", NOW - 120_000 + 3_600_000);
-    let pass = pass(&item, NOW);
-    assert_eq!(pass.limit("q").unwrap().after.reset_after_seconds, Some(60));
-    let write = spelled(&pass.write(&subject(), &Default::default(), &[]));
+    let materialisation = pass(&item, NOW);
+    assert_eq!(materialisation.limit("q").unwrap().after.reset_after_seconds, Some(60));
+    let write = spelled(&materialisation.write(&subject(), &Default::default(), &[]));
     write.assert_change("SET b_q_rsa = 60");
     write.assert_change(&format!("SET vu = {}", NOW + LENGTH));
 }
@@ -224,12 +224,12 @@ fn r4_the_old_balance_does_not_count_and_the_current_count_does() {
             .num("b_q_tu", 5000)
     };
     for tokens in [-500_000, 0, 99_000] {
-        let pass = pass(&pending(tokens), NOW);
-        let after = &pass.limit("q").unwrap().after;
+        let materialisation = pass(&pending(tokens), NOW);
+        let after = &materialisation.limit("q").unwrap().after;
         assert_eq!((after.tokens_milli, after.grant_count), (24_000, Some(4)), "read {tokens}");
         assert_eq!(after.window_start_ms, Some(NOW - 10_000), "a roll keeps the start");
         assert_eq!(after.topped_up_milli, None);
-        assert!(pass.opened().is_empty());
+        assert!(materialisation.opened().is_empty());
     }
 }
 
@@ -237,9 +237,13 @@ fn r4_the_old_balance_does_not_count_and_the_current_count_does() {
 fn r4_a_pending_window_that_has_ended_is_opened_instead() {
     let item = Item::shard(1, 4, 0, NOW - LENGTH).num("b_q_wa", NOW - 2 * LENGTH).num("b_q_wtc", 0);
     let item = item.num("b_q_tc", 20_000);
-    let pass = pass(&item, NOW);
-    assert_eq!(pass.opened().len(), 1);
-    assert_eq!(pass.limit("q").unwrap().after.tokens_milli, 25_000, "the full share, unconditionally");
+    let materialisation = pass(&item, NOW);
+    assert_eq!(materialisation.opened().len(), 1);
+    assert_eq!(
+        materialisation.limit("q").unwrap().after.tokens_milli,
+        25_000,
+        "the full share, unconditionally"
+    );
 }
 
 // ---- R13 ----
@@ -281,9 +285,9 @@ fn r13_an_admission_answered_late_tells_no_instant_that_has_passed() {
 
 #[test]
 fn r13_f15_a_start_in_the_future_never_tells_more_than_one_length() {
-    assert_eq!(told_ms(NOW + 9 * LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
-    assert_eq!(told_ms(NOW + LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
-    assert_eq!(told_ms(NOW + LENGTH - 1, LENGTH, NOW), (NOW + LENGTH - 1) as u64);
+    assert_eq!(reported_reset_ms(NOW + 9 * LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
+    assert_eq!(reported_reset_ms(NOW + LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
+    assert_eq!(reported_reset_ms(NOW + LENGTH - 1, LENGTH, NOW), (NOW + LENGTH - 1) as u64);
     let ahead = Item::shard(0, 1, 0, NOW + 9 * LENGTH);
     let (_, step) = after_refusal(request(1), Some(&ahead));
     let decision = done(step);
@@ -322,6 +326,6 @@ fn r13_f14_the_instant_stays_put_while_shards_burst() {
 
 #[test]
 fn r13_after_a_pass_the_window_in_force_is_the_new_one() {
-    let pass: Pass = pass(&Item::shard(0, 1, 0, NOW - LENGTH), NOW);
-    assert_eq!(pass.limit("q").unwrap().window_end_ms(), Some(NOW + LENGTH));
+    let materialisation: Materialisation = pass(&Item::shard(0, 1, 0, NOW - LENGTH), NOW);
+    assert_eq!(materialisation.limit("q").unwrap().window_end_ms(), Some(NOW + LENGTH));
 }

@@ -1,7 +1,10 @@
 //! The vectors of `tests/vectors/`: pure decisions, computed by running another implementation on
 //! the same table. Every field is compared exactly, through whichever backend implements [`Core`].
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -55,7 +58,7 @@ pub(crate) struct ReportView {
     /// What each shard counts with.
     pub(crate) counted_milli: Vec<i64>,
     /// The instant that is told.
-    pub(crate) told_ms: Option<u64>,
+    pub(crate) reported_reset_ms: Option<u64>,
     /// The latest end of a window in force, as stored.
     pub(crate) last_end_ms: Option<u64>,
     /// Whether each shard's window is in force and applied.
@@ -95,8 +98,15 @@ struct Case<I, E> {
     expected: E,
 }
 
+/// The recorded vectors, found from the crate that runs them.
+fn folder() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = here.ancestors().map(|folder| folder.join("component/tests/vectors"));
+    folders.find(|folder| folder.is_dir()).expect("the vectors are in the checkout")
+}
+
 fn cases<I: DeserializeOwned, E: DeserializeOwned>(file: &str) -> Vec<(usize, I, E)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../component/tests/vectors").join(file);
+    let path = folder().join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let case = |(index, line)| {
         let Case { input, expected } =
@@ -108,7 +118,7 @@ fn cases<I: DeserializeOwned, E: DeserializeOwned>(file: &str) -> Vec<(usize, I,
 
 /// The lines of a file that holds results alone.
 fn results<T: DeserializeOwned>(file: &str) -> Vec<T> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../component/tests/vectors").join(file);
+    let path = folder().join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).expect("a result")).collect()
 }
@@ -143,25 +153,25 @@ fn session_pass(core: &mut impl Core) -> usize {
     }
     let cases = cases::<Input, Expected>("session_pass.jsonl");
     for (line, input, expected) in &cases {
-        let pass = core.pass(&input.state, input.amount, input.now_ms);
+        let materialisation = core.pass(&input.state, input.amount, input.now_ms);
         let found = Expected {
-            admitted: pass.admitted,
-            available: tokens(pass.balance_milli),
-            ceiling_milli: pass.ceiling_milli,
-            grant_count: pass.grant_count,
-            opened: pass.opened,
-            pending_before: pass.was_pending,
-            reset: pass.reset,
-            resets_at_ms: pass.ends_at_ms,
-            retry_after_ms: pass.retry_after_ms,
+            admitted: materialisation.admitted,
+            available: tokens(materialisation.balance_milli),
+            ceiling_milli: materialisation.ceiling_milli,
+            grant_count: materialisation.grant_count,
+            opened: materialisation.opened,
+            pending_before: materialisation.was_pending,
+            reset: materialisation.reset,
+            resets_at_ms: materialisation.ends_at_ms,
+            retry_after_ms: materialisation.retry_after_ms,
             // A rejected pass writes nothing; where it resets nothing either, not even the clamp to
             // the ceiling is taken into account.
-            tokens_milli: if pass.admitted || pass.reset {
-                pass.tokens_milli
+            tokens_milli: if materialisation.admitted || materialisation.reset {
+                materialisation.tokens_milli
             } else {
                 input.state.tokens_milli
             },
-            window_start_ms: pass.window_start_ms,
+            window_start_ms: materialisation.window_start_ms,
         };
         assert_eq!(&found, expected, "session_pass, line {line}");
     }
@@ -220,13 +230,13 @@ fn drip(core: &mut impl Core) -> usize {
             window_start_ms: None,
             window_applied_ms: None,
         };
-        let pass = core.pass(&shard, input.amount, input.now_ms);
+        let materialisation = core.pass(&shard, input.amount, input.now_ms);
         let found = Expected {
-            admitted: pass.admitted,
-            available: tokens(pass.balance_milli),
-            retry_after_ms: Wait(u128::from(pass.retry_after_ms)),
-            tokens_after_refill_milli: pass.balance_milli,
-            tokens_milli: pass.tokens_milli,
+            admitted: materialisation.admitted,
+            available: tokens(materialisation.balance_milli),
+            retry_after_ms: Wait(u128::from(materialisation.retry_after_ms)),
+            tokens_after_refill_milli: materialisation.balance_milli,
+            tokens_milli: materialisation.tokens_milli,
         };
         assert_eq!(&found, expected, "drip, line {line}");
     }
@@ -340,9 +350,9 @@ fn preview(core: &mut impl Core) -> usize {
         // F15: what a person is told is never further away than one length.
         let length_ms =
             input.shards.iter().filter_map(|shard| shard.reset_after_seconds).max().unwrap_or(0) * 1000;
-        let told_ms = expected.resets_at_ms.map(|end_ms| end_ms.min(input.now_ms + length_ms));
-        assert_eq!(report.told_ms, told_ms, "preview, line {line}");
-        let told = Expected { available: report.available, resets_at_ms: report.told_ms };
+        let reported_reset_ms = expected.resets_at_ms.map(|end_ms| end_ms.min(input.now_ms + length_ms));
+        assert_eq!(report.reported_reset_ms, reported_reset_ms, "preview, line {line}");
+        let told = Expected { available: report.available, resets_at_ms: report.reported_reset_ms };
         assert_eq!(told, shown, "preview as shown, line {line}");
     }
     cases.len()

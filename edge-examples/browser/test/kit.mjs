@@ -113,7 +113,7 @@ export async function sample(page, title) {
 export async function onewindow(args) {
   const [program, ...rest] = process.env.ONEWINDOW
     ? [process.env.ONEWINDOW, ...args]
-    : ["cargo", "run", "--release", "--quiet", "--package", "onewindow-host", "--", ...args];
+    : ["cargo", "run", "--release", "--quiet", "--package", "onewindow-cli", "--", ...args];
   const child = spawn(program, rest, { cwd: fileURLToPath(new URL("..", import.meta.url)), stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   const first = once(createInterface(child.stdout), "line");

@@ -17,9 +17,8 @@ use axum::{
 use onewindow_host::{
     Client, ClientConfig, Engine, Limiter, LimiterOptions, OnUnavailable,
     engine::{Component, ComponentOptions},
-    http::Service,
 };
-use onewindow_surface::settings::Settings;
+use onewindow_surface::{server::Service, settings::Settings};
 use serde_json::json;
 
 /// The largest body that is forwarded, bytes.
@@ -127,7 +126,7 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let service = proxy.service();
     if ["/acquire", "/settle", "/preview", "/healthz"].contains(&request.uri().path()) {
         let (parts, body) = request.into_parts();
-        let body = onewindow_host::http::read(body).await;
+        let body = onewindow_surface::server::read(body).await;
         return service.answer(&parts.method, &parts.uri, body).await.map(Body::from);
     }
     // One token of each limit, from whoever the key belongs to.

@@ -5,7 +5,7 @@
 //! valgrind --tool=callgrind "$CARGO_TARGET_DIR/release/examples/decide" native "steady state" 1000
 //! ```
 
-#[path = "../../benches/cases/mod.rs"]
+#[path = "../benches/cases/mod.rs"]
 mod cases;
 
 use anyhow::{Context as _, Result, bail};

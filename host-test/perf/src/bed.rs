@@ -89,7 +89,7 @@ impl Place {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Ask {
     /// One acquire, to get to know the entity.
-    Take { entity: String },
+    Debit { entity: String },
     /// Acquires for some seconds, by clients at the same time: the entities of each, taken in turn.
     Load { clients: Vec<Vec<String>>, seconds: f64 },
     /// One acquire, counted; `cold`: by a process that has just started.

@@ -24,7 +24,7 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     let subject = Measured::new(place)?;
     for line in lines {
         let told = match serde_json::from_str(&line?)? {
-            Ask::Take { entity } => subject.take(&entity).await?,
+            Ask::Debit { entity } => subject.take(&entity).await?,
             Ask::Load { clients, seconds } => subject.load(clients, Duration::from_secs_f64(seconds)).await?,
             Ask::End { entity, cold } => subject.end(&entity, cold).await?,
             Ask::Decide { entity, times } => subject.decide(&entity, times).await?,
@@ -65,7 +65,7 @@ impl Measured {
     /// The same with all that a host remembers: how many shards there are, and their limits.
     fn known(&self, entity: &str) -> AcquireRequest {
         let request = self.request(entity);
-        let hint = Hint { key: request.subject.hint_key(), shard_count: 1, blocked: Vec::new() };
+        let hint = Hint { key: request.subject.hint_key(), shard_count: 1, rejections: Vec::new() };
         let limits = vec![Limit::session(&self.place.quota, CAPACITY, WINDOW_SECONDS)];
         AcquireRequest { hint: Some(hint), limits, seed: 1, ..request }
     }

@@ -1,7 +1,7 @@
-//! A decision, without the network: what criterion measured (`cargo bench -p onewindow-host`), and what
+//! A decision, without the network: what criterion measured (`cargo bench -p onewindow-perf`), and what
 //! is allocated and executed on the way.
 
-#[path = "../../benches/cases/mod.rs"]
+#[path = "../benches/cases/mod.rs"]
 pub(crate) mod cases;
 
 use std::{fs, path::Path, time::Duration};
@@ -90,7 +90,7 @@ pub(crate) fn plainly<T>(result: wasmtime::Result<T>) -> anyhow::Result<T> {
 fn median(criterion: &Path, case: &str, by: &str) -> anyhow::Result<Duration> {
     let path = criterion.join(case).join(by).join("new/estimates.json");
     let text = fs::read_to_string(&path)
-        .with_context(|| format!("{}: run `cargo bench -p onewindow-host` first", path.display()))?;
+        .with_context(|| format!("{}: run `cargo bench -p onewindow-perf` first", path.display()))?;
     let Estimates { median } = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
     Ok(Duration::from_secs_f64(median.point_estimate * 1e-9))
 }

@@ -70,7 +70,7 @@ async fn end(
     } else {
         bed.put_shards(entity, shards, now_ms - 1000).await?;
         if !cold {
-            process.ask::<Json>(&Ask::Take { entity: entity.into() }).await?;
+            process.ask::<Json>(&Ask::Debit { entity: entity.into() }).await?;
         }
         bed.put_shards(entity, shards, now_ms - WINDOW_SECONDS * 1000).await?;
     }

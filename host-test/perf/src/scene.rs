@@ -117,7 +117,7 @@ impl Scene {
     pub(crate) fn request(&self, entity: &str, shard: u32, shard_count: u32, tokens: u64) -> AcquireRequest {
         let subject = self.subject(entity);
         let wanted = format!("{}\"", subject.bucket_pk(shard));
-        let hint = Some(Hint { key: subject.hint_key(), shard_count, blocked: Vec::new() });
+        let hint = Some(Hint { key: subject.hint_key(), shard_count, rejections: Vec::new() });
         let consume = vec![Amount::new(QUOTA, tokens)];
         let mut request =
             AcquireRequest { subject, consume, limits: limits(1), hint, ..AcquireRequest::default() };

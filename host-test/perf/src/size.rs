@@ -18,7 +18,7 @@ use wasmparser::{KnownCustom, Name, Parser, Payload};
 use crate::table::Table;
 
 // How the host's build makes it.
-#[path = "../../build/module.rs"]
+#[path = "../../host/build/module.rs"]
 mod module;
 
 /// The aims: bytes, and bytes compressed.

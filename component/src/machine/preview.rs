@@ -1,0 +1,259 @@
+//! Looking without taking: what is left over all shards, and the one instant it comes back (R13).
+
+use alloc::{string::String, sync::Arc, vec, vec::Vec};
+use core::mem;
+
+use crate::{
+    item::Shard,
+    rule::materialise::{Debit, Settings, proven_count},
+    rule::survey::ShardSurvey,
+    types::answer::{LimitStatus, Reply, Step},
+    types::error::Error,
+    types::hint::Hint,
+    types::limit::{Limit, instant_ms},
+    types::request::check_limits,
+    types::subject::{MAX_SHARD_COUNT, Subject},
+    wire::{Answer, read},
+    write::batch_read,
+};
+
+/// Reads one preview may make: the rest of the shards, more of them, and what was left unread.
+const MAX_READS: u32 = 6;
+/// The shards asked for where their number is not known: each doubling's first.
+const PROBES: [u32; 6] = [0, 1, 2, 4, 8, 16];
+
+/// Where a shard's window of one limit stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowState {
+    /// No item.
+    Absent,
+    /// The item is there, the limit or its window is not; a dripping limit has none ever.
+    Unstarted,
+    /// In force and applied.
+    Live,
+    /// In force, the balance not yet reset (R3).
+    Pending,
+    /// Over: the next use opens a new one (R1).
+    Ended,
+}
+
+/// One shard's part of a limit. Balances beyond 64 bits are told as the nearest that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShardView {
+    /// The slot.
+    pub shard: u32,
+    /// Where its window stands.
+    pub state: WindowState,
+    /// The window's start as stored, ms.
+    pub starts_at_ms: Option<u64>,
+    /// The window's end as stored, ms: where a clock ran ahead, further away than one length.
+    pub ends_at_ms: Option<u64>,
+    /// Stored balance; negative is debt.
+    pub balance_milli: i64,
+    /// What counts towards the total: the balance after R1, R4 and R12; of a slot without an
+    /// item, what R8 would grant it anew.
+    pub counted_milli: i64,
+    /// What the shard may hold (R12).
+    pub ceiling_milli: i64,
+}
+
+/// One limit over all shards.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LimitPreview {
+    /// The sum, and the instant.
+    pub status: LimitStatus,
+    /// Its parts, by slot.
+    pub shards: Vec<ShardView>,
+}
+
+/// What is left of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PreviewReport {
+    /// The shard count in force.
+    pub shard_count: u32,
+    /// Whether the bucket is switched off: then nothing is admitted, whatever is left.
+    pub disabled: bool,
+    /// The configured limits in their order, then those that only the items know.
+    pub limits: Vec<LimitPreview>,
+}
+
+/// The answer to a preview.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PreviewOutcome {
+    /// Read.
+    Report(PreviewReport),
+    /// The request or an item is at fault.
+    Failed(Error),
+    /// The table did not answer in a usable way.
+    Unavailable(String),
+    /// The table refuses us.
+    Misconfigured(String),
+}
+
+/// What is left of `shards` at `now_ms`.
+///
+/// `shard_count` is how many slots are looked at: those below it that have no item count with
+/// what R8 would grant them. 0 looks at the given items alone.
+///
+/// # Errors
+/// `invalid-request` for bad limits, `unsupported` where an item carries a schedule, `overflow`.
+pub fn report(
+    shards: &[Shard],
+    shard_count: u32,
+    limits: &[Limit],
+    now_ms: i64,
+) -> Result<PreviewReport, Error> {
+    check_limits(limits)?;
+    let settings = Settings { limits, authoritative: false, permanent: false, now_ms };
+    let debits = all_limits(shards, &settings);
+    let survey = if shard_count == 0 {
+        ShardSurvey::present(shards, &debits, settings)?
+    } else {
+        ShardSurvey::of(shards, shard_count.min(MAX_SHARD_COUNT), &debits, settings)?
+    };
+    let mut previews = Vec::new();
+    for debit in &debits {
+        let status = survey.status(&debit.limit);
+        previews.extend(status.map(|status| LimitPreview { status, shards: survey.views(&debit.limit) }));
+    }
+    Ok(PreviewReport { shard_count, disabled: shards.iter().any(|shard| shard.disabled), limits: previews })
+}
+
+/// A request of nothing for every limit there is.
+fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Debit> {
+    let debit = |limit: Arc<str>, length_seconds| Debit { limit, milli: 0, length_seconds };
+    let configured = settings.limits.iter();
+    let mut debits: Vec<Debit> =
+        configured.map(|limit| debit(Arc::from(limit.name.as_str()), limit.length_seconds())).collect();
+    for state in shards.iter().flat_map(|shard| &shard.limits) {
+        if debits.iter().all(|debit| debit.limit != state.name) {
+            debits.push(debit(state.name.clone(), state.reset_after_seconds));
+        }
+    }
+    debits
+}
+
+/// The machine that looks. See the [crate's](crate) loop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Preview {
+    subject: Subject,
+    limits: Vec<Limit>,
+    /// The largest shard count heard of; none: nothing was heard yet.
+    shard_count: Option<u32>,
+    shards: Vec<Shard>,
+    /// Slots read so far, with or without an item.
+    asked: Vec<u32>,
+    reads: u32,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum State {
+    Start,
+    Reading,
+    Done,
+}
+
+/// An early end.
+type Ended<T> = Result<T, PreviewOutcome>;
+
+impl From<Error> for PreviewOutcome {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Preview {
+    /// A machine for one survey. `limits` left empty: whatever the items know. With a hint it is one
+    /// round trip, without it may be two.
+    #[must_use]
+    pub fn new(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>) -> Self {
+        Self {
+            shard_count: hint.and_then(|hint| hint.shard_count_for(&subject)),
+            subject,
+            limits,
+            shards: Vec::new(),
+            asked: Vec::new(),
+            reads: 0,
+            state: State::Start,
+        }
+    }
+
+    /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
+    /// reading of the host's clock, epoch milliseconds.
+    #[must_use = "a step holds the calls to make, or the outcome"]
+    pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewOutcome> {
+        self.step(now_ms, replies).unwrap_or_else(Step::Done)
+    }
+
+    fn step(&mut self, now_ms: u64, replies: &[Reply]) -> Ended<Step<PreviewOutcome>> {
+        let state = mem::replace(&mut self.state, State::Done);
+        let now_ms = instant_ms(now_ms)?;
+        match (state, replies) {
+            (State::Start, []) => {
+                self.subject.check()?;
+                check_limits(&self.limits)?;
+                self.read(match self.shard_count {
+                    Some(count) => (0..count).collect(),
+                    None => PROBES.to_vec(),
+                })
+            }
+            (State::Reading, [reply]) => self.found(reply, now_ms),
+            (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
+            (_, replies) => Err(Error::miscounted(replies.len(), "one for each call").into()),
+        }
+    }
+
+    fn read(&mut self, slots: Vec<u32>) -> Ended<Step<PreviewOutcome>> {
+        if self.reads >= MAX_READS {
+            return Err(PreviewOutcome::Unavailable("the table left items unread time and again".into()));
+        }
+        self.reads = self.reads.saturating_add(1);
+        let keys = self.subject.bucket_keys(&slots);
+        self.asked = slots;
+        self.state = State::Reading;
+        Ok(Step::Perform(vec![batch_read(&self.subject.table, &keys, false)]))
+    }
+
+    fn found(&mut self, reply: &Reply, now_ms: i64) -> Ended<Step<PreviewOutcome>> {
+        let (items, incomplete) = match read(reply) {
+            Answer::Read { items, incomplete } => (items, incomplete),
+            Answer::Misconfigured(reason) => return Err(PreviewOutcome::Misconfigured(reason)),
+            Answer::Unavailable(reason) => return Err(PreviewOutcome::Unavailable(reason)),
+            _ => {
+                let reason = "the table answered something other than what was asked";
+                return Err(PreviewOutcome::Unavailable(reason.into()));
+            }
+        };
+        if incomplete {
+            let slots = mem::take(&mut self.asked);
+            return self.read(slots);
+        }
+        for item in &items {
+            let shard = item.shard()?;
+            self.shards.retain(|other| other.id != shard.id);
+            self.shards.push(shard);
+        }
+        let proven = self.shards.iter().map(proven_count);
+        let count = crate::types::subject::legal_count(proven.chain(self.shard_count).max().unwrap_or(1));
+        let known = self.shard_count.replace(count).unwrap_or(0);
+        let rest: Vec<u32> = (0..count).filter(|id| *id >= known && !self.asked.contains(id)).collect();
+        if !rest.is_empty() {
+            return self.read(rest);
+        }
+        self.shards.retain(|shard| shard.id < count);
+        Ok(Step::Done(PreviewOutcome::Report(report(&self.shards, count, &self.limits, now_ms)?)))
+    }
+
+    /// The items read so far.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// What the host may remember about the subject.
+    #[must_use]
+    pub fn hint(&self) -> Hint {
+        Hint::new(&self.subject, self.shard_count.unwrap_or(1))
+    }
+}

@@ -1,0 +1,72 @@
+//! What a shard may hold, how a dripping limit refills (R12), and how long a deficit lasts (R14).
+
+use crate::types::error::Error;
+
+/// One shard's part of a capacity: `floor(capacity / shard_count)`, millitokens.
+#[must_use]
+#[inline(never)] // a division of 128 bits is long, and there are many
+pub fn share(capacity_milli: i128, shard_count: i128) -> i128 {
+    capacity_milli.div_euclid(shard_count.max(1))
+}
+
+/// What a quota may hold on a shard (R12): its grant and the top-ups of this period, millitokens.
+///
+/// # Errors
+/// `overflow` where the sum leaves 128 bits.
+pub fn quota_ceiling(capacity_milli: i128, grant_count: i128, topped_up_milli: i128) -> Result<i128, Error> {
+    share(capacity_milli, grant_count)
+        .checked_add(topped_up_milli)
+        .ok_or_else(|| Error::overflow("a quota's ceiling"))
+}
+
+/// How a dripping limit refills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Millitokens each period, undivided.
+    pub amount_milli: i128,
+    /// The period, ms, at least 1.
+    pub period_ms: i64,
+}
+
+impl Rate {
+    /// The balance after `elapsed_ms` on one of `shard_count` shards, held to `ceiling_milli` even
+    /// where no time has passed (R12). Time that runs backward adds nothing; debt is left alone.
+    ///
+    /// # Errors
+    /// `overflow` where a product leaves 128 bits.
+    pub fn refill(
+        self,
+        tokens_milli: i128,
+        elapsed_ms: i64,
+        shard_count: i128,
+        ceiling_milli: i128,
+    ) -> Result<i128, Error> {
+        let added = i128::from(elapsed_ms.max(0))
+            .checked_mul(share(self.amount_milli, shard_count))
+            .map(|product| product.div_euclid(self.period()))
+            .ok_or_else(|| Error::overflow("a refill"))?;
+        let filled = tokens_milli.checked_add(added).ok_or_else(|| Error::overflow("a refilled balance"))?;
+        Ok(filled.min(ceiling_milli))
+    }
+
+    /// Milliseconds until `deficit_milli` has dripped in on one of `shard_count` shards, plus 1
+    /// (R14); at the undivided rate where the shard's own floors to zero. 0 for no deficit.
+    #[must_use]
+    pub fn retry_after_ms(self, deficit_milli: i128, shard_count: i128) -> u64 {
+        if deficit_milli <= 0 {
+            return 0;
+        }
+        let divided = share(self.amount_milli, shard_count);
+        let amount = if divided > 0 { divided } else { self.amount_milli };
+        deficit_milli
+            .checked_mul(self.period())
+            .and_then(|product| product.checked_div(amount))
+            .and_then(|wait| u64::try_from(wait).ok())
+            .unwrap_or(u64::MAX)
+            .saturating_add(1)
+    }
+
+    fn period(self) -> i128 {
+        i128::from(self.period_ms.max(1))
+    }
+}

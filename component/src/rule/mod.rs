@@ -1,0 +1,9 @@
+pub mod balance;
+pub(crate) mod fast;
+pub mod grant;
+pub mod join;
+pub mod materialise;
+pub mod propagate;
+pub mod refill;
+pub(crate) mod survey;
+pub mod window;

@@ -1,0 +1,54 @@
+//! The change-stream consumer's refill (section 6.10): what dripped back, and the resets that are
+//! pending, written from an image that the table sent. It never opens a window and never
+//! propagates one.
+
+use crate::{
+    item::{LimitState, Owner, Shard},
+    rule::materialise::{Materialisation, Settings},
+    types::error::Error,
+    types::subject::Subject,
+    write::ConditionalWrite,
+};
+
+/// The write that refills `new`; none where there is nothing to do.
+///
+/// `old` is the record's image from before the change, absent where the item was just made. A
+/// record in which nothing was consumed is not answered, or each refill would call for the next.
+///
+/// # Errors
+/// `unsupported` where the item carries a schedule, `overflow` where a number leaves its range.
+pub fn write(old: Option<&Shard>, new: &Shard, now_ms: i64) -> Result<Option<ConditionalWrite>, Error> {
+    if !has_consumed(old, new) || new.limits.iter().any(|limit| is_overtaken(limit, new, now_ms)) {
+        return Ok(None);
+    }
+    let settings = Settings { limits: &[], authoritative: false, permanent: false, now_ms };
+    let mut materialisation = Materialisation::of(new, &settings)?;
+    materialisation.leave_ended();
+    if !materialisation.raises() {
+        return Ok(None);
+    }
+    // Whoever reads the stream does not decide about the item's life.
+    materialisation.ttl_seconds = new.ttl_seconds;
+    let is_expired = new.valid_until_ms.is_some_and(|until| until <= now_ms);
+    let boundary = materialisation.valid_until_ms.filter(|end| is_expired && *end > now_ms);
+    materialisation.valid_until_ms = boundary.or(new.valid_until_ms);
+    Ok(Some(materialisation.write(&Subject::default(), &Owner::default(), &[])))
+}
+
+fn has_consumed(old: Option<&Shard>, new: &Shard) -> bool {
+    let grew = |limit: &LimitState| {
+        let before = old.and_then(|old| old.limit(&limit.name)).and_then(|limit| limit.consumed_milli);
+        limit.consumed_milli.unwrap_or(0) > before.unwrap_or(0)
+    };
+    new.limits.iter().any(grew)
+}
+
+/// A reset that is pending for a window that has ended meanwhile: whatever was done to the
+/// balance, the next use's own reset would have to undo.
+fn is_overtaken(limit: &LimitState, shard: &Shard, now_ms: i64) -> bool {
+    let end_ms = limit
+        .window_start_ms
+        .zip(limit.reset_after_seconds)
+        .map(|(start_ms, seconds)| start_ms.saturating_add(seconds.saturating_mul(1000)));
+    end_ms.is_some_and(|end_ms| end_ms <= now_ms) && !limit.is_applied(shard.last_refill_ms)
+}

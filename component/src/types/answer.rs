@@ -1,0 +1,117 @@
+//! What goes between a machine and its host: calls, replies, decisions.
+
+use alloc::{string::String, vec::Vec};
+
+use crate::{types::error::Error, types::hint::Hint, types::lease::Lease};
+
+/// What sending a call a second time could do, after a reply was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resend {
+    /// Nothing: a second landing changes nothing.
+    Idempotent,
+    /// Take the tokens twice: under-admits, never over-admits.
+    MayDebitTwice,
+    /// Give tokens twice: never do it.
+    Never,
+}
+
+/// One request for the host to sign and POST to the table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// The operation, for the header `X-Amz-Target: DynamoDB_20120810.{operation}`.
+    pub operation: &'static str,
+    /// The body, DynamoDB JSON 1.0.
+    pub body: String,
+    /// Whether it may be sent again.
+    pub resend: Resend,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// An HTTP response, whatever its status.
+    Http {
+        /// The status code.
+        status: u16,
+        /// The body as received.
+        body: String,
+    },
+    /// No response: the connection failed or the time ran out. The write may have landed.
+    Failed(String),
+}
+
+/// Where a limit stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LimitStatus {
+    /// The limit.
+    pub name: String,
+    /// Capacity over all shards, whole tokens.
+    pub capacity: u64,
+    /// Whole tokens left; negative is debt. Over all shards in a rejection and a preview; on the
+    /// shards that served it in an admission.
+    pub available: i64,
+    /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
+    /// window: it is full, and the next request starts a window.
+    pub resets_at_ms: Option<u64>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Taken.
+    Admitted(Lease),
+    /// Not now.
+    Rejected {
+        /// Ask again after this many milliseconds, at least 1 (R14).
+        retry_after_ms: u64,
+    },
+    /// Lost every round to other writers.
+    Contended {
+        /// Ask again after this many milliseconds.
+        retry_after_ms: u64,
+    },
+    /// The amount of this limit is above its capacity: it never fits.
+    NeverFits {
+        /// The limit.
+        limit: String,
+    },
+    /// The bucket is switched off.
+    Disabled,
+    /// The request or the item is at fault. Nothing was taken.
+    Failed(Error),
+    /// The table did not answer in a usable way. Whether to allow is the caller's policy.
+    Unavailable(String),
+    /// The table refuses us: credentials, permissions, name. Never a reason to allow.
+    Misconfigured(String),
+}
+
+impl Outcome {
+    /// Whether the tokens were taken.
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        matches!(self, Self::Admitted(_))
+    }
+}
+
+/// The answer, and what the host does with the rest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The answer.
+    pub outcome: Outcome,
+    /// The limits the request named, in its order; in a rejection from a hint, those that refuse.
+    /// Empty where nothing was learned.
+    pub limits: Vec<LimitStatus>,
+    /// Calls to make after the answer was given. Their replies are of no interest to the machine.
+    pub follow_ups: Vec<Call>,
+    /// What the host may remember about the subject.
+    pub hint: Hint,
+}
+
+/// What a machine wants next. `D` is what it decides in the end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step<D = Decision> {
+    /// Make these calls, at the same time, and hand back their replies in this order.
+    Perform(Vec<Call>),
+    /// The end.
+    Done(D),
+}

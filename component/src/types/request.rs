@@ -1,0 +1,77 @@
+//! A request to take tokens.
+
+use alloc::vec::Vec;
+
+use crate::{
+    text::{decimal, quoted},
+    types::error::Error,
+    types::hint::Hint,
+    types::limit::{Amount, Limit},
+    types::subject::{Subject, check_limit_name},
+};
+
+/// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
+/// have room for.
+pub const MAX_LIMITS: usize = 12;
+
+/// A request to take tokens, all or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AcquireRequest {
+    /// Whose balance it is.
+    pub subject: Subject,
+    /// What is asked for. Only the limits named here gate the request (R15). All amounts 0: a
+    /// question, answered from a read; nothing is written.
+    pub consume: Vec<Amount>,
+    /// The configuration of the bucket. A limit that is left out is taken as the item has it.
+    pub limits: Vec<Limit>,
+    /// Whether `limits` is the truth of this moment (R15): then an item that differs is stamped
+    /// with it. Otherwise an existing item keeps its own parameters.
+    pub authoritative: bool,
+    /// Whether items made by this request live forever (entity-level configuration) instead of
+    /// carrying a `ttl`.
+    pub permanent: bool,
+    /// What [`Decision::hint`](crate::Decision::hint) said last time for this subject.
+    pub hint: Option<Hint>,
+    /// Any number that differs from request to request: it draws the shard.
+    pub seed: u64,
+}
+
+impl AcquireRequest {
+    /// Checks every name and bound.
+    ///
+    /// # Errors
+    /// `invalid-request` says what was read and what was expected.
+    pub fn check(&self) -> Result<(), Error> {
+        self.subject.check()?;
+        if self.consume.is_empty() {
+            return Err(Error::invalid(&["the request names no limit"]));
+        }
+        if self.consume.len().max(self.limits.len()) > MAX_LIMITS {
+            let read = decimal(self.consume.len().max(self.limits.len()));
+            return Err(Error::invalid(&[&read, " limits, expected at most ", &decimal(MAX_LIMITS)]));
+        }
+        for amount in &self.consume {
+            check_limit_name(&amount.limit)?;
+        }
+        unique(self.consume.iter().map(|amount| amount.limit.as_str()))?;
+        check_limits(&self.limits)
+    }
+}
+
+pub(crate) fn check_limits(limits: &[Limit]) -> Result<(), Error> {
+    for limit in limits {
+        limit.check()?;
+    }
+    unique(limits.iter().map(|limit| limit.name.as_str()))
+}
+
+pub(crate) fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            return Err(Error::invalid(&["limit ", &quoted(name), " is named twice"]));
+        }
+        seen.push(name);
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! `onewindow preview`.
+
+use onewindow_host::PreviewOutcome;
+use onewindow_surface::http::Document;
+
+use super::{DONE, FAULT, look::LookArgs, print};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    look: LookArgs,
+}
+
+impl Args {
+    pub(crate) async fn run(self) -> anyhow::Result<u8> {
+        let json = self.look.json;
+        let question = self.look.question().await?;
+        let previewed = question.limiter.preview(question.subject.clone(), question.limits.clone()).await;
+        if json {
+            print::line(&Document::of_preview(&question.subject, &previewed.outcome).to_json());
+        } else {
+            print::preview(&question.subject, &previewed, question.limiter.options().clock.now_ms());
+        }
+        question.close().await?;
+        Ok(if matches!(previewed.outcome, PreviewOutcome::Report(_)) { DONE } else { FAULT })
+    }
+}

@@ -1,0 +1,51 @@
+//! Builds the core as a WebAssembly component, so that the host embeds what this checkout says.
+//!
+//! The nested build has a target folder of its own. A published package has no checkout around it, and brings
+//! the component along: `release.sh` puts it in.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// Makes the component and says where it is.
+pub(crate) fn provide() {
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let path = match here.ancestors().nth(2).filter(|folder| folder.join("wit/world.wit").is_file()) {
+        Some(workspace) => build(workspace, &out).unwrap_or_else(|error| panic!("{error}")),
+        None => here.join("onewindow.wasm"),
+    };
+    assert!(path.is_file(), "{}: not in this package; host-test/release.sh puts it there", path.display());
+    println!("cargo::rustc-env=ONEWINDOW_COMPONENT={}", path.display());
+}
+
+/// The component of the checkout at `workspace`.
+fn build(workspace: &Path, out: &Path) -> Result<PathBuf, String> {
+    for input in ["component/src", "component/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", workspace.join(input).display());
+    }
+    let shrunk = out.join("module.wasm");
+    super::module::shrink(&super::module::compile(workspace, &out.join("target"))?, &shrunk, false)?;
+    let component = wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(&fs::read(&shrunk).expect("the module was just written"))
+        .and_then(|encoder| encoder.encode())
+        .map_err(|error| format!("{} does not make a component: {error:#}", shrunk.display()))?;
+    let path = out.join("onewindow.wasm");
+    fs::write(&path, without_names(component)).expect("OUT_DIR is writable");
+    Ok(path)
+}
+
+/// The component up to its last section that means something: the custom ones behind it name the parts
+/// of the contract once more, for debuggers of components, in 4 KB.
+fn without_names(mut component: Vec<u8>) -> Vec<u8> {
+    let meant = wasmparser::Parser::new(0)
+        .parse_all(&component)
+        .map(|payload| payload.expect("the component was just validated"))
+        .filter_map(|payload| payload.as_section().filter(|(id, _)| *id != 0))
+        .map(|(_, range)| range.end)
+        .max();
+    component.truncate(meant.and_then(|end| end.try_into().ok()).unwrap_or(component.len()));
+    component
+}

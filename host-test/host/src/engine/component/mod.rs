@@ -1,0 +1,336 @@
+//! The core as a WebAssembly component in wasmtime.
+//!
+//! Every request has an instance to itself, so that one that traps takes nothing with it. One that ended
+//! well is used again: the core keeps nothing between requests. A component imports nothing and may burn
+//! only so much fuel a step: it can neither reach out nor hang its host.
+
+mod convert;
+mod session;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use onewindow::{AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Settlement, Subject};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    component::{self, Linker},
+};
+
+use super::{Machine, PreviewDecision};
+use bindings::{Quota, QuotaPre};
+
+/// What wasmtime makes of `wit/`: the whole contract, for tools that want the pure functions too.
+#[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
+pub mod bindings {
+    wasmtime::component::bindgen!({ path: "wit", world: "quota" });
+}
+
+/// The component that was built with this crate.
+pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_COMPONENT"));
+
+/// Core instances one component is made of: its module, and the canonical ABI's little helpers.
+const CORE_INSTANCES: u32 = 4;
+
+/// Instances that are kept for the next request: after a storm, the others give their memory back.
+const MOST_IDLE: usize = 100;
+
+/// How a [`Component`] is run.
+#[derive(Clone, Debug)]
+pub struct ComponentOptions {
+    /// Requests under way at the same time, each in an instance of its own; more of them wait. Each reserves
+    /// 4 GiB of addresses, 512 of them 2 TiB, but no memory: compiled code needs no bounds checks then.
+    /// Where addresses are short (`ulimit -v`, more than 32,000 instances), loading fails.
+    pub instances: u32,
+    /// Requests that one instance serves, one after the other, before its memory is wiped; until then it keeps
+    /// what its largest request took. 1 is for a component that is not trusted to forget; 0 is the same.
+    pub requests_per_instance: u32,
+    /// Memory one instance may use, bytes.
+    pub memory_limit_bytes: usize,
+    /// Fuel for one step, about one unit for each instruction. The core's own steps take about
+    /// 100 thousand, and 4 million where they look at 32 shards.
+    pub step_fuel: u64,
+    /// Whether compiled code is kept on disk, in wasmtime's own cache, and loaded from there.
+    pub cache: bool,
+}
+
+impl Default for ComponentOptions {
+    fn default() -> Self {
+        Self {
+            instances: 512,
+            requests_per_instance: 1000,
+            memory_limit_bytes: 16 << 20,
+            step_fuel: 500_000_000,
+            cache: true,
+        }
+    }
+}
+
+impl ComponentOptions {
+    /// The settings of wasmtime's that these come to: for compiling ahead of time, and for measuring it.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(self.instances)
+            .total_core_instances(self.instances.saturating_mul(CORE_INSTANCES))
+            .max_core_instances_per_component(CORE_INSTANCES)
+            .total_memories(self.instances)
+            .max_memories_per_component(1)
+            .max_memory_size(self.memory_limit_bytes)
+            .total_tables(self.instances.saturating_mul(CORE_INSTANCES))
+            .max_tables_per_component(CORE_INSTANCES);
+        let mut config = Config::new();
+        config
+            .wasm_component_model(true)
+            .consume_fuel(true)
+            // All that 32 bits address: no access needs a check.
+            .memory_reservation(1 << 32)
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        if self.cache {
+            match Cache::new(CacheConfig::new()) {
+                Ok(cache) => {
+                    config.cache(Some(cache));
+                }
+                Err(error) => tracing::debug!(%error, "no cache for compiled code"),
+            }
+        }
+        config
+    }
+}
+
+/// A component ready to run. Cheap to clone.
+#[derive(Clone)]
+pub struct Component {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    pre: QuotaPre<()>,
+    slots: Arc<Semaphore>,
+    /// At most [`MOST_IDLE`] instances that wait for their next request; the one that was used last comes
+    /// first, its memory warm.
+    idle: Mutex<Vec<Instance>>,
+    options: ComponentOptions,
+}
+
+/// An instance, and the store it lives in.
+struct Instance {
+    store: Store<()>,
+    quota: Quota,
+    /// The present one included.
+    requests_left: u32,
+}
+
+/// Why a component does not run: it is not valid, imports something, or does not export the world
+/// `quota`.
+#[derive(Debug, thiserror::Error)]
+#[error("the component cannot be loaded: {0:#}")]
+pub struct ComponentError(wasmtime::Error);
+
+impl Component {
+    /// The component that was built with this crate.
+    ///
+    /// # Errors
+    /// Where this machine cannot compile or pool it.
+    pub fn embedded(options: ComponentOptions) -> Result<Self, ComponentError> {
+        Self::from_binary(BINARY, options)
+    }
+
+    /// Any component that exports the world `quota` and imports nothing.
+    ///
+    /// # Errors
+    /// Where it is something else.
+    pub fn from_binary(binary: &[u8], options: ComponentOptions) -> Result<Self, ComponentError> {
+        Self::load(binary, options).map_err(ComponentError)
+    }
+
+    fn load(binary: &[u8], options: ComponentOptions) -> wasmtime::Result<Self> {
+        let engine = Engine::new(&options.config())?;
+        let component = component::Component::from_binary(&engine, binary)?;
+        // An empty linker: what imports anything does not get past here.
+        let pre = QuotaPre::new(Linker::new(&engine).instantiate_pre(&component)?)?;
+        let slots = usize::try_from(options.instances).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let slots = Arc::new(Semaphore::new(slots));
+        Ok(Self { inner: Arc::new(Inner { engine, pre, slots, idle: Mutex::default(), options }) })
+    }
+
+    /// An instance, which may have served requests, and the store it lives in: for the contract's pure
+    /// functions. It takes one of `instances` as long as it lives, and does not come back.
+    ///
+    /// # Errors
+    /// Where every instance is in use.
+    pub fn instantiate(&self) -> wasmtime::Result<(Store<()>, Quota)> {
+        self.instance().map(|Instance { store, quota, .. }| (store, quota))
+    }
+
+    /// One that is idle, or a new one, with the fuel for a step.
+    fn instance(&self) -> wasmtime::Result<Instance> {
+        let idle = self.idle().pop();
+        if let Some(mut instance) = idle {
+            instance.store.set_fuel(self.step_fuel())?;
+            return Ok(instance);
+        }
+        let mut store = Store::new(&self.inner.engine, ());
+        store.set_fuel(self.step_fuel())?;
+        let quota = self.inner.pre.instantiate(&mut store)?;
+        Ok(Instance { store, quota, requests_left: self.inner.options.requests_per_instance })
+    }
+
+    /// Keeps an instance whose request ended well, and in which nothing of that is left.
+    fn give_back(&self, mut instance: Instance) {
+        instance.requests_left = instance.requests_left.saturating_sub(1);
+        let mut idle = self.idle();
+        if instance.requests_left > 0 && idle.len() < MOST_IDLE {
+            idle.push(instance);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Instance>> {
+        self.inner.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        // Fails only where it is closed, which nobody does.
+        Arc::clone(&self.inner.slots).acquire_owned().await.ok()
+    }
+
+    pub(super) fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_acquire().acquisition().call_constructor(store, &request.into())
+        }))
+    }
+
+    pub(super) fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+        let levels: Vec<_> = levels.into_iter().map(Into::into).collect();
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_cascade().cascading().call_constructor(store, &levels)
+        }))
+    }
+
+    pub(super) fn settle(
+        &self,
+        table: &str,
+        lease: &str,
+        actual: Vec<Amount>,
+    ) -> Box<dyn Machine<Settlement>> {
+        let actual: Vec<_> = actual.into_iter().map(Into::into).collect();
+        Box::new(session::Session::begin(self, |store, quota| {
+            quota.onewindow_quota_settle().settling().call_constructor(store, table, lease, &actual)
+        }))
+    }
+
+    pub(super) fn preview(
+        &self,
+        subject: Subject,
+        limits: Vec<Limit>,
+        hint: Option<&Hint>,
+    ) -> Box<dyn Machine<PreviewDecision>> {
+        let limits: Vec<_> = limits.into_iter().map(Into::into).collect();
+        let hint = hint.map(|hint| hint.clone().into());
+        Box::new(session::Session::begin(self, |store, quota| {
+            let previewing = quota.onewindow_quota_preview().previewing();
+            previewing.call_constructor(store, &subject.into(), &limits, hint.as_ref())
+        }))
+    }
+
+    /// A component that cannot say, or has no room, rejects nothing: then the table is asked.
+    pub(super) fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
+        let _room = self.inner.slots.try_acquire().ok()?;
+        let mut instance = self.instance().ok()?;
+        let (request, hint) = (request.clone().into(), hint.clone().into());
+        let acquire = instance.quota.onewindow_quota_acquire();
+        let rejected = acquire.call_reject(&mut instance.store, &request, &hint, now_ms).ok()?;
+        let rejected = rejected.map(TryInto::try_into).transpose().ok()?;
+        self.give_back(instance);
+        rejected
+    }
+
+    fn step_fuel(&self) -> u64 {
+        self.inner.options.step_fuel
+    }
+}
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Component").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onewindow::Step;
+
+    use super::*;
+
+    fn component(options: ComponentOptions) -> Component {
+        Component::embedded(options).unwrap()
+    }
+
+    fn request() -> AcquireRequest {
+        AcquireRequest {
+            subject: Subject::new("limits", "default", "user-1", "gpt-4"),
+            consume: vec![Amount::new("session", 1)],
+            limits: vec![Limit::session("session", 100, 18_000)],
+            ..AcquireRequest::default()
+        }
+    }
+
+    /// The requests that the idle instances may still serve.
+    fn left(component: &Component) -> Vec<u32> {
+        component.idle().iter().map(|instance| instance.requests_left).collect()
+    }
+
+    #[test]
+    fn what_ended_well_serves_again_and_what_is_under_way_does_not() {
+        let component =
+            component(ComponentOptions { requests_per_instance: 3, ..ComponentOptions::default() });
+        let mut first = component.acquire(request());
+        assert!(matches!(first.advance(1, &[]), Step::Perform(_)));
+        let second = component.acquire(request());
+        assert!(left(&component).is_empty());
+        drop((first, second));
+        assert_eq!(left(&component), [2, 2]);
+        drop(component.acquire(request()));
+        assert_eq!(left(&component), [2, 1]);
+        drop(component.acquire(request()));
+        assert_eq!(left(&component), [2]);
+    }
+
+    #[test]
+    fn a_remembered_rejection_needs_room_and_gives_it_back() {
+        let component = component(ComponentOptions { instances: 1, ..ComponentOptions::default() });
+        let under_way = component.acquire(request());
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        drop(under_way);
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        assert_eq!(left(&component), [998]);
+        let _slot = component.inner.slots.try_acquire().unwrap();
+        assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
+        assert_eq!(left(&component), [998], "it was not asked");
+    }
+
+    #[test]
+    fn what_failed_serves_nobody_and_neither_does_what_may_serve_one() {
+        let starved = component(ComponentOptions { step_fuel: 20_000, ..ComponentOptions::default() });
+        let mut machine = starved.acquire(request());
+        assert!(matches!(machine.advance(1, &[]), Step::Done(_)));
+        drop(machine);
+        assert!(left(&starved).is_empty());
+        for requests_per_instance in [0, 1] {
+            let once = component(ComponentOptions { requests_per_instance, ..ComponentOptions::default() });
+            drop(once.acquire(request()));
+            assert!(left(&once).is_empty());
+        }
+    }
+
+    #[test]
+    fn after_a_storm_some_are_kept() {
+        let component = component(ComponentOptions::default());
+        let storm: Vec<_> = (0..MOST_IDLE + 10).map(|_| component.acquire(request())).collect();
+        drop(storm);
+        assert_eq!(component.idle().len(), MOST_IDLE);
+    }
+}

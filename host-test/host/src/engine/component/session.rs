@@ -1,0 +1,164 @@
+//! One machine in one instance.
+
+use std::{marker::PhantomData, mem};
+
+use onewindow::{
+    CascadeDecision, Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step,
+};
+use wasmtime::{Store, component::ResourceAny};
+
+use super::{Component, Instance, bindings::Quota, convert};
+use crate::engine::{Machine, PreviewDecision};
+
+/// A machine of the component's, and the instance it lives in.
+pub(super) struct Session<D> {
+    component: Component,
+    state: State,
+    decides: PhantomData<fn() -> D>,
+}
+
+enum State {
+    Running(Box<Instance>, ResourceAny),
+    /// It trapped, or there was no instance. Nothing in it is used again.
+    Broken(Fault),
+}
+
+impl State {
+    fn gone() -> Self {
+        Self::Broken(Fault(String::new()))
+    }
+}
+
+/// What went wrong, for a person.
+#[derive(Clone)]
+struct Fault(String);
+
+impl Fault {
+    fn new(error: &wasmtime::Error) -> Self {
+        Self(format!("the component failed: {}", error.root_cause()))
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(Fault(message): Fault) -> Self {
+        Self { code: ErrorCode::Misuse, message }
+    }
+}
+
+impl<D> Session<D> {
+    pub(super) fn begin(
+        component: &Component,
+        construct: impl FnOnce(&mut Store<()>, &Quota) -> wasmtime::Result<ResourceAny>,
+    ) -> Self {
+        let begun = component.instance().and_then(|mut instance| {
+            let machine = construct(&mut instance.store, &instance.quota)?;
+            Ok(State::Running(Box::new(instance), machine))
+        });
+        let state = begun.unwrap_or_else(|error| State::Broken(Fault::new(&error)));
+        Self { component: component.clone(), state, decides: PhantomData }
+    }
+
+    /// Takes one step; after a fault the instance is gone.
+    fn step<S>(
+        &mut self,
+        take: impl FnOnce(&mut Instance, ResourceAny) -> wasmtime::Result<S>,
+    ) -> Result<S, Fault> {
+        // Only what ended well is put back, so that nothing else is used again.
+        let (mut instance, machine) = match mem::replace(&mut self.state, State::gone()) {
+            State::Running(instance, machine) => (instance, machine),
+            State::Broken(fault) => {
+                self.state = State::Broken(fault.clone());
+                return Err(fault);
+            }
+        };
+        let fuelled = instance.store.set_fuel(self.component.step_fuel());
+        let taken = fuelled.and_then(|()| take(&mut instance, machine)).map_err(|error| Fault::new(&error));
+        self.state = match &taken {
+            Ok(_) => State::Running(instance, machine),
+            Err(fault) => State::Broken(fault.clone()),
+        };
+        taken
+    }
+}
+
+/// At its end, or where its caller went away, the machine goes and its instance stays.
+impl<D> Drop for Session<D> {
+    fn drop(&mut self) {
+        if let State::Running(mut instance, machine) = mem::replace(&mut self.state, State::gone()) {
+            let dropped = instance.store.set_fuel(self.component.step_fuel());
+            if dropped.and_then(|()| machine.resource_drop(&mut instance.store)).is_ok() {
+                self.component.give_back(*instance);
+            }
+        }
+    }
+}
+
+impl Machine<Decision> for Session<Decision> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
+            let acquisition = quota.onewindow_quota_acquire().acquisition();
+            Ok(acquisition.call_advance(store, machine, now_ms, &replies)?.try_into()?)
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(Decision {
+                outcome: Outcome::Failed(fault.into()),
+                limits: Vec::new(),
+                follow_ups: Vec::new(),
+                hint: Hint::default(),
+            })
+        })
+    }
+}
+
+impl Machine<CascadeDecision> for Session<CascadeDecision> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
+            let cascading = quota.onewindow_quota_cascade().cascading();
+            convert::cascade_step(cascading.call_advance(store, machine, now_ms, &replies)?)
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(CascadeDecision {
+                outcome: Outcome::Failed(fault.into()),
+                decided_by: 0,
+                levels: Vec::new(),
+                follow_ups: Vec::new(),
+            })
+        })
+    }
+}
+
+impl Machine<Settlement> for Session<Settlement> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
+            let settling = quota.onewindow_quota_settle().settling();
+            Ok(settling.call_advance(store, machine, now_ms, &replies)?.try_into()?)
+        });
+        stepped.unwrap_or_else(|fault| Step::Done(Settlement::Failed(fault.into())))
+    }
+}
+
+impl Machine<PreviewDecision> for Session<PreviewDecision> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewDecision> {
+        let replies = convert::replies(replies);
+        let stepped = self.step(|Instance { store, quota, .. }, machine| {
+            let previewing = quota.onewindow_quota_preview().previewing();
+            let step = previewing.call_advance(&mut *store, machine, now_ms, &replies)?;
+            Ok(match step.try_into()? {
+                Step::Perform(calls) => Step::Perform(calls),
+                Step::Done(outcome) => Step::Done(PreviewDecision {
+                    outcome,
+                    hint: previewing.call_hint(store, machine)?.into(),
+                }),
+            })
+        });
+        stepped.unwrap_or_else(|fault| {
+            Step::Done(PreviewDecision {
+                outcome: PreviewOutcome::Failed(fault.into()),
+                hint: Hint::default(),
+            })
+        })
+    }
+}

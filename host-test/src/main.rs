@@ -1,9 +1,0 @@
-//! The `onewindow` command.
-
-mod cli;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    cli::run()
-}
