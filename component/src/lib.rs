@@ -49,8 +49,8 @@
 //! | R9 no false rejection | [`acquire`] |
 //! | R12 ceilings and the drip, R14 retry after | [`balance`] |
 #![no_std]
-#![cfg_attr(not(feature = "component"), forbid(unsafe_code))]
-#![cfg_attr(feature = "component", deny(unsafe_code))]
+#![cfg_attr(not(feature = "guest"), forbid(unsafe_code))]
+#![cfg_attr(feature = "guest", deny(unsafe_code))]
 // Whatever it is fed, it answers: nothing here may panic.
 #![cfg_attr(
     not(test),
@@ -69,6 +69,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "contract")]
+pub mod contract;
 mod item;
 mod machine;
 mod rule;
@@ -77,7 +79,7 @@ mod types;
 pub mod wire;
 mod write;
 
-#[cfg(feature = "component")]
+#[cfg(feature = "guest")]
 mod guest;
 
 pub use machine::{acquire, cascade, config, preview, settle};

@@ -10,13 +10,15 @@ use core::mem;
 use crate::{
     item::{LimitState, Shard},
     rule::balance::share,
+    rule::materialise::proven_count,
     text::quoted,
     types::answer::{Call, Reply, Step},
     types::error::Error,
+    types::hint::Hint,
     types::lease::{Lease, LeasedLimit, LeasedWindow},
     types::limit::{Amount, instant_ms},
     types::request::unique,
-    types::subject::{STATE_SK, Subject},
+    types::subject::{STATE_SK, Subject, legal_count},
     wire::{Answer, read},
     write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
 };
@@ -49,6 +51,8 @@ pub struct Settle {
     actual: Vec<Amount>,
     state: State,
     subject: Subject,
+    /// The largest shard count that an image showed.
+    shard_count: Option<u32>,
     /// The worst that befell any part.
     settlement: Settlement,
 }
@@ -92,6 +96,7 @@ impl Settle {
             actual,
             state: State::Start,
             subject: Subject::default(),
+            shard_count: None,
             settlement: Settlement::Settled,
         }
     }
@@ -117,6 +122,23 @@ impl Settle {
         }
     }
 
+    /// Whose lease it is, after the first `advance`; none where the lease cannot be read.
+    #[must_use]
+    pub fn subject(&self) -> Option<&Subject> {
+        Some(&self.subject).filter(|subject| **subject != Subject::default())
+    }
+
+    /// What the host may remember about the subject; none where no item was seen. It has no
+    /// rejections: what was rejected before may fit now.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        self.shard_count.map(|count| Hint::new(&self.subject, count))
+    }
+
+    fn learn_count(&mut self, shard: &Shard) {
+        self.shard_count = self.shard_count.max(Some(legal_count(proven_count(shard))));
+    }
+
     fn start(&mut self) -> Result<Vec<Part>, Error> {
         let lease = Lease::decode(&self.lease)?;
         self.subject = lease.subject(&self.table);
@@ -136,9 +158,15 @@ impl Settle {
         let mut again = Vec::new();
         for (mut part, reply) in parts.into_iter().zip(replies) {
             match read(reply) {
-                Answer::Landed(_) => {}
+                Answer::Landed(image) => {
+                    // It is settled, whatever the rest of the item holds.
+                    if let Some(Ok(shard)) = image.map(|image| image.shard()) {
+                        self.learn_count(&shard);
+                    }
+                }
                 Answer::Refused(Some(image)) if part.tries < MAX_TRIES => match image.shard() {
                     Ok(shard) => {
+                        self.learn_count(&shard);
                         part.judge(&shard).into_iter().for_each(|settlement| self.fell(settlement));
                         again.push(part);
                     }

@@ -1,0 +1,246 @@
+//! The records of `wit/` that the library spells differently, and the conversions, once for both sides: the
+//! component answers in these, a host that loads it reads these. What is not here is the same on both sides.
+
+use alloc::{string::String, vec, vec::Vec};
+
+use crate::{
+    machine::cascade::{CascadeDecision, LevelDecision as Level},
+    machine::config,
+    machine::preview::PreviewReport,
+    machine::settle::Settlement,
+    types::answer::{self, LimitStatus, Resend},
+    types::error::Error,
+    types::hint::Hint,
+    types::limit::Limit,
+    types::subject::Subject,
+};
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// An HTTP response.
+    Http(HttpReply),
+    /// No response.
+    Failed(String),
+}
+
+/// An HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HttpReply {
+    /// The status code.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
+
+/// One request for the host to sign and send.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// The operation.
+    pub operation: String,
+    /// The body.
+    pub body: String,
+    /// Whether it may be sent again.
+    pub resend: Resend,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Taken; the leases are of the levels.
+    Admitted,
+    /// Not now; the wait in milliseconds.
+    Rejected(u64),
+    /// Lost every round; the wait in milliseconds.
+    Contended(u64),
+    /// The limit that never fits.
+    NeverFits(String),
+    /// Switched off.
+    Disabled,
+    /// The request or the item is at fault.
+    Failed(Error),
+    /// The table did not answer.
+    Unavailable(String),
+    /// The table refuses the host.
+    Misconfigured(String),
+}
+
+/// What became of one entity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LevelDecision {
+    /// The entity.
+    pub entity: String,
+    /// The encoded lease.
+    pub lease: Option<String>,
+    /// Its limits.
+    pub limits: Vec<LimitStatus>,
+    /// What may be remembered.
+    pub hint: Hint,
+}
+
+/// The answer, and what the host does with the rest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The answer.
+    pub outcome: Outcome,
+    /// The place of the level that decided.
+    pub decided_by: u32,
+    /// Every level.
+    pub levels: Vec<LevelDecision>,
+    /// Calls for after the answer.
+    pub follow_ups: Vec<Call>,
+}
+
+/// What became of a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Settled {
+    /// The answer.
+    pub settlement: Settlement,
+    /// Whose lease it is.
+    pub subject: Option<Subject>,
+    /// What may be remembered.
+    pub hint: Option<Hint>,
+}
+
+/// What is left.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Previewed {
+    /// The answer.
+    pub report: PreviewReport,
+    /// What may be remembered.
+    pub hint: Hint,
+}
+
+/// What the table configures.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Configuration {
+    /// The limits.
+    pub limits: Vec<Limit>,
+    /// Whether items made by them live forever.
+    pub permanent: bool,
+    /// Whether the subject is switched off.
+    pub disabled: bool,
+}
+
+/// What an operation comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Of `acquire`.
+    Acquired(Decision),
+    /// Of `settle`.
+    Settled(Settled),
+    /// Of `preview`.
+    Previewed(Previewed),
+    /// Of `configure`.
+    Configured(Configuration),
+    /// Of `find-namespace`.
+    Namespace(String),
+    /// The request or an item is at fault.
+    Failed(Error),
+    /// The table did not answer.
+    Unavailable(String),
+    /// The table refuses the host.
+    Misconfigured(String),
+}
+
+/// What a machine wants next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Calls to send.
+    Perform(Vec<Call>),
+    /// The end.
+    Done(Ending),
+}
+
+// ---- into the component, and out of it ----
+
+impl From<Reply> for answer::Reply {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Http(HttpReply { status, body }) => Self::Http { status, body },
+            Reply::Failed(reason) => Self::Failed(reason),
+        }
+    }
+}
+
+impl From<answer::Call> for Call {
+    fn from(answer::Call { operation, body, resend }: answer::Call) -> Self {
+        Self { operation: operation.into(), body, resend }
+    }
+}
+
+impl From<answer::Outcome> for Outcome {
+    fn from(outcome: answer::Outcome) -> Self {
+        match outcome {
+            answer::Outcome::Admitted(_) => Self::Admitted,
+            answer::Outcome::Rejected { retry_after_ms } => Self::Rejected(retry_after_ms),
+            answer::Outcome::Contended { retry_after_ms } => Self::Contended(retry_after_ms),
+            answer::Outcome::NeverFits { limit } => Self::NeverFits(limit),
+            answer::Outcome::Disabled => Self::Disabled,
+            answer::Outcome::Failed(error) => Self::Failed(error),
+            answer::Outcome::Unavailable(reason) => Self::Unavailable(reason),
+            answer::Outcome::Misconfigured(reason) => Self::Misconfigured(reason),
+        }
+    }
+}
+
+impl From<CascadeDecision> for Decision {
+    fn from(decision: CascadeDecision) -> Self {
+        let level = |Level { entity, limits, lease, hint }: Level| LevelDecision {
+            entity,
+            lease: lease.map(|lease| lease.encode()),
+            limits,
+            hint,
+        };
+        Self {
+            outcome: decision.outcome.into(),
+            decided_by: u32::try_from(decision.decided_by).unwrap_or_default(),
+            levels: decision.levels.into_iter().map(level).collect(),
+            follow_ups: all(decision.follow_ups),
+        }
+    }
+}
+
+impl Decision {
+    /// Of one level.
+    #[must_use]
+    pub fn of_one(entity: String, decision: answer::Decision) -> Self {
+        let answer::Decision { outcome, limits, follow_ups, hint } = decision;
+        let lease = match &outcome {
+            answer::Outcome::Admitted(lease) => Some(lease.encode()),
+            _ => None,
+        };
+        let levels = vec![LevelDecision { entity, lease, limits, hint }];
+        Self { outcome: outcome.into(), decided_by: 0, levels, follow_ups: all(follow_ups) }
+    }
+}
+
+impl From<config::Configuration> for Configuration {
+    fn from(configuration: config::Configuration) -> Self {
+        let permanent = configuration.is_permanent();
+        Self { limits: configuration.limits, permanent, disabled: configuration.disabled }
+    }
+}
+
+impl From<Error> for Ending {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Of what is read by one call, which decides nothing else.
+impl From<answer::Outcome> for Ending {
+    fn from(outcome: answer::Outcome) -> Self {
+        match outcome {
+            answer::Outcome::Unavailable(reason) => Self::Unavailable(reason),
+            answer::Outcome::Misconfigured(reason) => Self::Misconfigured(reason),
+            answer::Outcome::Failed(error) => Self::Failed(error),
+            _ => Self::Failed(Error::misuse("nothing was asked that can be decided")),
+        }
+    }
+}
+
+fn all<A, B: From<A>>(of: Vec<A>) -> Vec<B> {
+    of.into_iter().map(Into::into).collect()
+}
+
