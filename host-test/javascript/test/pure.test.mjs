@@ -10,7 +10,7 @@ const HOUR = 3_600_000n;
 const configured = limits([{ name: "session", capacity: 100, resetAfterSeconds: 3600 }]);
 const subject = { table: "onewindow", namespace: "default", entity: "user-1", resource: "gpt-4" };
 
-/** Shard 0 of a bucket that nobody used, and one pass over it. */
+/** Shard 0 of a bucket that nobody used, created with a debit. */
 function opened(tokens) {
   const join = inspect.call(({ rules }) =>
     rules.planJoin(subject, 0, 1, [], configured, amounts({ session: tokens }), false, OPENED),
