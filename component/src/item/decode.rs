@@ -7,8 +7,8 @@ use crate::{
     text::json::{Parsed, Reader},
     text::{clip, contains, quoted, split_last},
     types::error::Error,
+    types::key::META_SK,
     types::limit::MAX_SECONDS,
-    types::subject::META_SK,
     write::{Attribute, Field},
 };
 

@@ -18,7 +18,7 @@ use core::mem;
 
 use crate::{
     item::{Attributes, LimitState, Owner, Shard},
-    machine::preview::{LimitPreview, Preview, PreviewOutcome},
+    machine::preview::Preview,
     machine::settle,
     rule::balance::share,
     rule::fast::{self, Obstacle},
@@ -33,10 +33,12 @@ use crate::{
     types::answer::{Call, Decision, Outcome, Reply, Step},
     types::error::Error,
     types::hint::{Hint, KnownRejection},
+    types::key::{META_SK, STATE_SK},
     types::lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
     types::limit::instant_ms,
+    types::preview::{LimitPreview, PreviewOutcome},
     types::request::AcquireRequest,
-    types::subject::{MAX_SHARD_COUNT, META_SK, STATE_SK, legal_count},
+    types::subject::{MAX_SHARD_COUNT, legal_count},
     wire::{Answer, Reason, read},
     write::{
         Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read, transaction,
@@ -104,12 +106,6 @@ enum State {
 
 /// An early end: the decision's outcome.
 type Ended<T> = Result<T, Outcome>;
-
-impl From<Error> for Outcome {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
 
 impl Acquire {
     /// A machine for one request. Nothing is checked before the first `advance`.

@@ -21,12 +21,13 @@ use crate::{
     rule::balance::share,
     rule::survey::tokens,
     text::decimal,
-    types::answer::{Call, Decision, LimitStatus, Outcome, Reply, Step},
+    types::answer::{Call, Decision, Outcome, Reply, Step},
     types::error::Error,
     types::hint::Hint,
     types::lease::Lease,
     types::limit::{Amount, milli},
     types::request::AcquireRequest,
+    types::status::LimitStatus,
     types::subject::Subject,
 };
 

@@ -13,10 +13,11 @@ use crate::{
     text::quoted,
     types::answer::{Call, Reply, Step},
     types::error::Error,
+    types::key::STATE_SK,
     types::lease::{Lease, LeasedLimit, LeasedWindow},
     types::limit::{Amount, instant_ms},
     types::request::unique,
-    types::subject::{STATE_SK, Subject},
+    types::subject::Subject,
     wire::{Answer, read},
     write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
 };

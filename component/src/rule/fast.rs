@@ -9,8 +9,9 @@ use crate::{
     item::Shard,
     rule::materialise::{Debit, Settings, service_gates},
     rule::window::Window,
+    types::key::STATE_SK,
     types::limit::{Drip, Recovery, milli},
-    types::subject::{STATE_SK, Subject},
+    types::subject::Subject,
     write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 

@@ -11,7 +11,8 @@ use crate::{
     rule::materialise::{Debit, LimitMaterialisation, Materialisation, Settings, proven_count, state_of},
     rule::window::Window,
     types::error::Error,
-    types::subject::{META_SK, STATE_SK, Subject, legal_count},
+    types::key::{META_SK, STATE_SK},
+    types::subject::{Subject, legal_count},
     write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 

@@ -14,8 +14,9 @@ use crate::{
     rule::window::{Window, roll_target_milli},
     text::decimal,
     types::error::Error,
+    types::key::STATE_SK,
     types::limit::{Amount, Drip, Limit, Recovery, milli},
-    types::subject::{STATE_SK, Subject, legal_count},
+    types::subject::{Subject, legal_count},
     write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
 };
 

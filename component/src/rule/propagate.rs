@@ -3,7 +3,8 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    types::subject::{STATE_SK, Subject},
+    types::key::STATE_SK,
+    types::subject::Subject,
     write::{Action, Change, ConditionalWrite, Field, Term, Test},
 };
 

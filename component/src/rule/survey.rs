@@ -5,16 +5,16 @@ use core::mem;
 
 use crate::{
     item::{LimitState, Owner, Shard},
-    machine::preview::{ShardView, WindowState},
     rule::balance::Rate,
     rule::fast,
     rule::join::{self, Join, Reading},
     rule::materialise::{Debit, Materialisation, Settings, proven_count},
     rule::window::{Window, reported_reset_ms},
-    types::answer::LimitStatus,
     types::error::Error,
     types::hint::KnownRejection,
     types::limit::Amount,
+    types::preview::{ShardView, WindowState},
+    types::status::LimitStatus,
     types::subject::Subject,
     write::{Action, ConditionalWrite},
 };
