@@ -83,7 +83,7 @@ mod guest;
 pub use machine::{acquire, cascade, config, preview, settle};
 pub use rule::{balance, grant, join, materialise, propagate, refill, window};
 
-pub use item::{LimitState, Owner, Shard};
+pub use item::{Attribute, Field, LimitState, Owner, Shard};
 pub use machine::acquire::Acquire;
 pub use machine::cascade::{Cascade, CascadeDecision, LevelDecision};
 pub use machine::preview::Preview;
@@ -97,4 +97,4 @@ pub use types::preview::{LimitPreview, PreviewOutcome, PreviewReport, ShardView,
 pub use types::request::{AcquireRequest, MAX_LIMITS};
 pub use types::status::LimitStatus;
 pub use types::subject::{MAX_SHARD_COUNT, Subject};
-pub use write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode};
+pub use write::{Action, Change, ConditionalWrite, Term, Test, Value, Verb, encode};

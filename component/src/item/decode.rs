@@ -2,14 +2,13 @@
 
 use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
-use super::{LimitState, Owner, Shard, number::parse_whole};
+use super::{Attribute, Field, LimitState, Owner, Shard, number::parse_whole};
 use crate::{
     text::json::{Parsed, Reader},
     text::{clip, contains, quoted, split_last},
     types::error::Error,
     types::key::META_SK,
     types::limit::MAX_SECONDS,
-    write::{Attribute, Field},
 };
 
 /// Bounds instants, ms, so that adding a window to one never overflows.

@@ -5,11 +5,16 @@
 //! (I10).
 
 mod decode;
+mod field;
 mod number;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
-pub(crate) use decode::{Attributes, Raw};
+pub use self::field::{Attribute, Field};
+pub(crate) use self::{
+    decode::{Attributes, Raw},
+    field::Of,
+};
 
 /// One shard of a bucket: an item as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

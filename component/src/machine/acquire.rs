@@ -17,7 +17,7 @@ use alloc::{borrow::Cow, string::String, sync::Arc, vec, vec::Vec};
 use core::mem;
 
 use crate::{
-    item::{Attributes, LimitState, Owner, Shard},
+    item::{Attributes, Field, LimitState, Owner, Shard},
     machine::preview::Preview,
     machine::settle,
     rule::balance::share,
@@ -40,9 +40,7 @@ use crate::{
     types::request::AcquireRequest,
     types::subject::{MAX_SHARD_COUNT, legal_count},
     wire::{Answer, Reason, read},
-    write::{
-        Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test, Value, batch_read, transaction,
-    },
+    write::{Action, Change, Clauses, ConditionalWrite, Images, Term, Test, Value, batch_read, transaction},
 };
 
 /// Admission writes one request may try.

@@ -8,7 +8,7 @@ use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 use core::mem;
 
 use crate::{
-    item::{LimitState, Shard},
+    item::{Field, LimitState, Shard},
     rule::balance::share,
     text::quoted,
     types::answer::{Call, Reply, Step},
@@ -19,7 +19,7 @@ use crate::{
     types::request::unique,
     types::subject::Subject,
     wire::{Answer, read},
-    write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
+    write::{Action, Change, Clauses, ConditionalWrite, Images, Term, Test},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.

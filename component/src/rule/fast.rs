@@ -6,13 +6,13 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    item::Shard,
+    item::{Attribute, Field, Shard},
     rule::materialise::{Debit, Settings, service_gates},
     rule::window::Window,
     types::key::STATE_SK,
     types::limit::{Drip, Recovery, milli},
     types::subject::Subject,
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Term, Test, Value},
 };
 
 /// What each fast write takes from the hidden `wcu` limit, millitokens.

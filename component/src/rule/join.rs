@@ -5,7 +5,7 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    item::{LimitState, Owner, Shard},
+    item::{Field, LimitState, Owner, Shard},
     rule::balance::share,
     rule::grant::{self, Grant, Sibling, candidates},
     rule::materialise::{Debit, LimitMaterialisation, Materialisation, Settings, proven_count, state_of},
@@ -13,7 +13,7 @@ use crate::{
     types::error::Error,
     types::key::{META_SK, STATE_SK},
     types::subject::{Subject, legal_count},
-    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Term, Test, Value},
 };
 
 /// What a join is planned from: a strongly consistent read, or a look whose every reading the

@@ -7,7 +7,7 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    item::{LimitState, Owner, Shard},
+    item::{Field, LimitState, Owner, Shard},
     rule::balance::{Rate, quota_ceiling, share},
     rule::grant,
     rule::propagate::Opened,
@@ -17,7 +17,7 @@ use crate::{
     types::key::STATE_SK,
     types::limit::{Amount, Drip, Limit, Recovery, milli},
     types::subject::{Subject, legal_count},
-    write::{Action, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    write::{Action, Change, Clauses, ConditionalWrite, Term, Test, Value},
 };
 
 /// Windows an item outlives its slowest recovery by.

@@ -3,9 +3,10 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
+    item::Field,
     types::key::STATE_SK,
     types::subject::Subject,
-    write::{Action, Change, ConditionalWrite, Field, Term, Test},
+    write::{Action, Change, ConditionalWrite, Term, Test},
 };
 
 /// A window that a pass opened, for its siblings to hear of.
