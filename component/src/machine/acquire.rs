@@ -31,7 +31,7 @@ use crate::{
     rule::survey::{Placement, Rejection, ShardSurvey, tokens},
     rule::window::reported_reset_ms,
     types::answer::{Call, Decision, Outcome, Reply, Step},
-    types::error::Error,
+    types::error::{Corrupt, Error},
     types::hint::{Hint, KnownRejection},
     types::key::{META_SK, STATE_SK},
     types::lease::{Lease, LeasePart, LeasedLimit, LeasedWindow},
@@ -322,7 +322,7 @@ impl Acquire {
     }
 
     fn fast_landed(&mut self, image: &Attributes<'_>) -> Ended<Step> {
-        let after = image.shard().map_err(Error::after_landing)?;
+        let after = image.shard().map_err(Corrupt::after_landing)?;
         self.learn_count_from(&after);
         self.restamp(&after);
         let debits = self.debits.clone();

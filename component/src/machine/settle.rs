@@ -143,7 +143,7 @@ impl Settle {
                         part.judge(&shard).into_iter().for_each(|settlement| self.fell(settlement));
                         again.push(part);
                     }
-                    Err(error) => self.fell(Settlement::Failed(error)),
+                    Err(error) => self.fell(Settlement::Failed(error.into())),
                 },
                 Answer::Refused(None) => self.fell(Settlement::ItemGone),
                 Answer::Misconfigured(reason) => self.fell(Settlement::Misconfigured(reason)),

@@ -2,7 +2,12 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{error::Error, hint::Hint, lease::Lease, status::LimitStatus};
+use super::{
+    error::{Corrupt, Error},
+    hint::Hint,
+    lease::Lease,
+    status::LimitStatus,
+};
 
 /// What sending a call a second time could do, after a reply was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,5 +109,11 @@ pub enum Step<D = Decision> {
 impl From<Error> for Outcome {
     fn from(error: Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<Corrupt> for Outcome {
+    fn from(corrupt: Corrupt) -> Self {
+        Error::from(corrupt).into()
     }
 }

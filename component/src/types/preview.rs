@@ -2,7 +2,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{error::Error, status::LimitStatus};
+use super::{
+    error::{Corrupt, Error},
+    status::LimitStatus,
+};
 
 /// Where a shard's window of one limit stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,5 +78,11 @@ pub enum PreviewOutcome {
 impl From<Error> for PreviewOutcome {
     fn from(error: Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<Corrupt> for PreviewOutcome {
+    fn from(corrupt: Corrupt) -> Self {
+        Error::from(corrupt).into()
     }
 }

@@ -146,7 +146,7 @@ pub fn classify(reply: &Reply) -> Classification {
     match reply {
         Reply::Failed(reason) => Classification::Lost(reason.clone()),
         Reply::Http { status, body } => match sort(*status, body) {
-            Sorted::Retry(reason) => Classification::Retry(reason),
+            Sorted::Conflict(reason) | Sorted::Retry(reason) => Classification::Retry(reason),
             Sorted::Lost(reason) => Classification::Lost(reason),
             Sorted::ClockSkew(_) => Classification::ClockSkew,
             Sorted::Final(Answer::Unavailable(reason)) => Classification::Unavailable(reason),
@@ -161,7 +161,7 @@ pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     match reply {
         Reply::Failed(reason) => Answer::Unavailable(["the table did not answer: ", &clip(reason)].concat()),
         Reply::Http { status, body } => match sort(*status, body) {
-            Sorted::Retry(reason) if reason.starts_with(CONFLICT) => Answer::Busy,
+            Sorted::Conflict(_) => Answer::Busy,
             Sorted::Retry(reason) | Sorted::Lost(reason) | Sorted::ClockSkew(reason) => {
                 Answer::Unavailable(reason)
             }
@@ -170,13 +170,17 @@ pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     }
 }
 
-/// How a message about a lost race begins.
-const CONFLICT: &str = "the table reports a conflict";
-
+/// A reply, sorted by what its sender may do about it.
 enum Sorted<'a> {
+    /// Another writer is at the same items: nothing was written.
+    Conflict(String),
+    /// Throttled: nothing was written.
     Retry(String),
+    /// It may have been written.
     Lost(String),
+    /// The signature's time was refused.
     ClockSkew(String),
+    /// Sending it again would change nothing.
     Final(Answer<'a>),
 }
 
@@ -218,7 +222,7 @@ fn refusal(body: &str) -> Sorted<'_> {
     match ERRORS.iter().find(|(error, _)| *error == name).map_or(Kind::Other, |(_, kind)| *kind) {
         Kind::Refused => Sorted::Final(Answer::Refused(item)),
         Kind::Cancelled => cancellation(reasons),
-        Kind::Conflict => Sorted::Retry([CONFLICT, ": ", name].concat()),
+        Kind::Conflict => Sorted::Conflict(["the table reports a conflict: ", name].concat()),
         Kind::Throttled => Sorted::Retry(says()),
         Kind::Internal => Sorted::Lost(says()),
         Kind::Time => Sorted::ClockSkew(says()),
@@ -305,7 +309,7 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
         return Sorted::Final(Answer::Cancelled(reasons));
     }
     if any("TransactionConflict") {
-        return Sorted::Retry([CONFLICT, ": TransactionConflict"].concat());
+        return Sorted::Conflict("the table reports a conflict: TransactionConflict".into());
     }
     if any("ThrottlingError") {
         return Sorted::Retry("the table is throttling a transaction".into());
@@ -322,5 +326,5 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
 pub fn decode_item(item: &str) -> Result<Shard, Error> {
     let attributes = Reader::read(item, Attributes::read)
         .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
-    attributes.shard()
+    Ok(attributes.shard()?)
 }
