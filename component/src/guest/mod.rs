@@ -175,7 +175,8 @@ impl window_export::Guest for Component {
         now_ms: u64,
     ) -> Result<window_export::Materialisation, Error> {
         let (shard, limits) = (wire::decode_item(&item)?, limits);
-        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
+        let settings =
+            Settings { limits: &limits, authoritative, permanent, parent: None, now_ms: instant_ms(now_ms)? };
         let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
         let materialisation = Materialisation::of(&shard, &settings)?;
         let write = || materialisation.write(&crate::Subject::default(), &Owner::default(), &debits);
@@ -229,8 +230,13 @@ impl window_export::Guest for Component {
     ) -> Result<window_export::Materialisation, Error> {
         subject.check()?;
         let (siblings, limits) = (shards(&siblings)?, limits);
-        let settings =
-            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
+        let settings = Settings {
+            limits: &limits,
+            authoritative: false,
+            permanent,
+            parent: None,
+            now_ms: instant_ms(now_ms)?,
+        };
         let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
@@ -264,7 +270,7 @@ impl window_export::Guest for Component {
         shard_count: u32,
         limits: Vec<Limit>,
         now_ms: u64,
-    ) -> Result<preview::PreviewReport, Error> {
+    ) -> Result<crate::PreviewReport, Error> {
         preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)
     }
 }

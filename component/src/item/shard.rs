@@ -111,9 +111,10 @@ impl Shard {
         self.limits.iter().find(|limit| &*limit.name == name)
     }
 
-    /// Whether a live `bypass` stamp admits everything.
-    pub(crate) fn is_bypassed(&self, now_ms: i64) -> bool {
-        self.bypass_until_ms.is_some_and(|until| until > now_ms)
+    /// Whether a live stamp, `bypass` or the limit's own `soft`, admits any amount of the limit.
+    pub(crate) fn is_waived(&self, name: &str, now_ms: i64) -> bool {
+        let soft_until_ms = self.limit(name).and_then(|limit| limit.soft_until_ms);
+        [self.bypass_until_ms, soft_until_ms].into_iter().flatten().any(|until_ms| until_ms > now_ms)
     }
 }
 

@@ -15,11 +15,10 @@ use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use core::mem;
 
 use crate::{
-    machine::acquire::{Acquire, CONTENDED_MS},
+    machine::acquire::{Acquire, Contended, End},
     machine::config,
     machine::settle::Settle,
-    rule::balance::share,
-    rule::survey::tokens,
+    rule::balance::{share, tokens},
     text::decimal,
     types::answer::{Call, Decision, Outcome, Reply, Step},
     types::error::Error,
@@ -204,8 +203,7 @@ impl Cascade {
             return calls.push(Vec::new());
         }
         if restarts > MAX_RESTARTS {
-            let outcome = Outcome::Contended { retry_after_ms: CONTENDED_MS };
-            level.state = State::Decided(bare(outcome, key));
+            level.state = State::Decided(bare(Contended.into(), key));
             return calls.push(Vec::new());
         }
         level.state = State::Taking(Acquire::of_level(level.request.clone(), parent.clone()));
@@ -333,13 +331,12 @@ impl Level {
             return self.step(now_ms, &[]);
         }
         let State::Taking(machine) = &mut self.state else { return Vec::new() };
-        match machine.advance(now_ms, replies) {
+        match machine.advance_level(now_ms, replies) {
             Step::Perform(calls) => calls,
-            Step::Done(decision) => {
-                self.state = match machine.met() {
-                    // Whom the items debit instead is for the cascade to see.
-                    Some(parent) => State::ParentChanged(parent.map(ToOwned::to_owned), decision.follow_ups),
-                    None => State::Decided(decision),
+            Step::Done(end) => {
+                self.state = match end {
+                    End::OtherParent { found, follow_ups } => State::ParentChanged(found, follow_ups),
+                    End::Decided(decision) => State::Decided(decision),
                 };
                 self.decided_ms = now_ms;
                 Vec::new()
@@ -399,7 +396,7 @@ impl State {
     fn give_up(self) -> Vec<Call> {
         match self {
             Self::Configuring => Vec::new(),
-            Self::Taking(machine) => machine.give_up(),
+            Self::Taking(machine) => machine.into_follow_ups(),
             Self::ParentChanged(_, follow_ups) => follow_ups,
             Self::Decided(decision) => decision.follow_ups,
         }

@@ -5,7 +5,8 @@ use core::mem;
 
 use crate::{
     item::Shard,
-    rule::materialise::{Debit, Settings, proven_count},
+    rule::materialise::{Debit, Settings},
+    rule::shard_count,
     rule::survey::ShardSurvey,
     types::answer::{Reply, Step},
     types::error::Error,
@@ -37,7 +38,7 @@ pub fn report(
     now_ms: i64,
 ) -> Result<PreviewReport, Error> {
     check_limits(limits)?;
-    let settings = Settings { limits, authoritative: false, permanent: false, now_ms };
+    let settings = Settings { limits, authoritative: false, permanent: false, parent: None, now_ms };
     let debits = all_limits(shards, &settings);
     let survey = if shard_count == 0 {
         ShardSurvey::present(shards, &debits, settings)?
@@ -96,7 +97,7 @@ impl Preview {
     #[must_use]
     pub fn new(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>) -> Self {
         Self {
-            shard_count: hint.and_then(|hint| hint.shard_count_for(&subject)),
+            shard_count: shard_count::remembered(hint, &subject),
             subject,
             limits,
             shards: Vec::new(),
@@ -161,8 +162,7 @@ impl Preview {
             self.shards.retain(|other| other.id != shard.id);
             self.shards.push(shard);
         }
-        let proven = self.shards.iter().map(proven_count);
-        let count = crate::types::subject::legal_count(proven.chain(self.shard_count).max().unwrap_or(1));
+        let count = shard_count::largest(self.shard_count.unwrap_or(1), &self.shards);
         let known = self.shard_count.replace(count).unwrap_or(0);
         let rest: Vec<u32> = (0..count).filter(|id| *id >= known && !self.asked.contains(id)).collect();
         if !rest.is_empty() {

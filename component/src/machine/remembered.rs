@@ -8,20 +8,12 @@ use crate::{
     types::hint::{Hint, KnownRejection},
     types::limit::Amount,
     types::request::AcquireRequest,
-    types::subject::{MAX_SHARD_COUNT, Subject},
 };
 
 impl Hint {
-    /// The shard count it remembers, if it is about `subject`: a power of two up to 32.
-    pub(crate) fn shard_count_for(&self, subject: &Subject) -> Option<u32> {
-        let legal = self.shard_count.is_power_of_two() && self.shard_count <= MAX_SHARD_COUNT;
-        (legal && self.key == subject.hint_key()).then_some(self.shard_count)
-    }
-
     /// The rejection this hint allows without asking the table; never an admission.
     ///
-    /// It speaks only for its own subject and its own limits, and never at or after the instant
-    /// it was told for (F6).
+    /// It holds only for its own subject and its own limits, and only before its instant (F6).
     #[must_use]
     pub fn reject(&self, request: &AcquireRequest, now_ms: u64) -> Option<Decision> {
         if self.key != request.subject.hint_key() || request.check().is_err() {
@@ -36,7 +28,7 @@ impl Hint {
                 .is_none_or(|most| amount.tokens <= most)
         };
         if !request.consume.iter().all(fits) {
-            // It never fits: nothing to wait for, as the machine will say (F17).
+            // It never fits: there is nothing to wait for, and the machine answers so (F17).
             return None;
         }
         let mut limits = Vec::new();
@@ -48,7 +40,7 @@ impl Hint {
                     && amount.milli() > i128::from(rejection.above_milli)
             };
             if let Some(KnownRejection { status, until_ms, .. }) = self.rejections.iter().find(refuses) {
-                // What is told is the instant of the look, even where the hint is good for less (R13).
+                // Reported is the instant that the survey read, even where the hint expires sooner (R13).
                 last = last.max(Some(status.resets_at_ms.unwrap_or(*until_ms)));
                 limits.push(status.clone());
             }

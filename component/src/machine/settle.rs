@@ -9,7 +9,7 @@ use core::mem;
 
 use crate::{
     item::{Field, LimitState, Shard},
-    rule::balance::share,
+    rule::balance::ceiling,
     text::quoted,
     types::answer::{Call, Reply, Step},
     types::error::Error,
@@ -254,19 +254,9 @@ impl Correction {
             return false;
         }
         self.capacity_milli = state.capacity_milli;
-        self.ceiling_milli = ceiling_milli(state, shard, self.window.is_some());
+        self.ceiling_milli = ceiling(state, shard.shard_count, self.window.is_some());
         self.clamp |= state.tokens_milli.saturating_sub(self.more_milli) > self.ceiling_milli;
         true
-    }
-}
-
-/// What a shard may hold of a limit, as its image says (R12), millitokens.
-pub(crate) fn ceiling_milli(state: &LimitState, shard: &Shard, is_quota: bool) -> i128 {
-    if is_quota {
-        let granted = state.grant_count_or(shard.shard_count);
-        share(state.capacity_milli, granted).saturating_add(state.topped_up_milli.unwrap_or(0))
-    } else {
-        share(state.capacity_milli, shard.shard_count.into())
     }
 }
 

@@ -59,9 +59,3 @@ impl Subject {
         check_name("resource", &self.resource, 64, is_letter, "_.-/:", "[A-Za-z][A-Za-z0-9_.-/:]*")
     }
 }
-
-/// Counts are powers of two up to 32; anything else was not written by these rules, and the next
-/// lower power is what its shards can be trusted to cover.
-pub(crate) fn legal_count(count: u32) -> u32 {
-    1 << count.clamp(1, MAX_SHARD_COUNT).ilog2()
-}

@@ -20,6 +20,7 @@ pub use self::{
 };
 pub(crate) use self::{
     condition::Clauses,
+    conditional::merge,
     encode::{Images, transaction},
     read::batch_read,
 };
