@@ -4,15 +4,20 @@
 use alloc::{string::String, vec, vec::Vec};
 
 use crate::{
-    machine::cascade::{CascadeDecision, LevelDecision as Level},
-    machine::config,
-    machine::preview::PreviewReport,
-    machine::settle::Settlement,
-    types::answer::{self, LimitStatus, Resend},
-    types::error::Error,
-    types::hint::Hint,
-    types::limit::Limit,
-    types::subject::Subject,
+    machine::{
+        cascade::{CascadeDecision, LevelDecision as Level},
+        config,
+        settle::Settlement,
+    },
+    types::{
+        answer::{self, Resend},
+        error::Error,
+        hint::Hint,
+        limit::Limit,
+        preview::PreviewReport,
+        status::LimitStatus,
+        subject::Subject,
+    },
 };
 
 /// What came of a call.

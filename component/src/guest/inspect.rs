@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use crate::{
     contract::Call,
     item::{LimitState, Owner, Shard},
-    machine::preview::{self, PreviewReport},
+    machine::preview,
     rule::{
         grant, join,
         materialise::{Debit, Materialisation, Settings},
@@ -16,6 +16,7 @@ use crate::{
         answer,
         error::Error,
         limit::{Amount, Limit, instant_ms},
+        preview::PreviewReport,
         request::check_limits,
         subject::{MAX_SHARD_COUNT, Subject},
     },
@@ -71,7 +72,8 @@ impl rules::Guest for Component {
         now_ms: u64,
     ) -> Result<rules::Materialisation, Error> {
         let (shard, limits) = (wire::decode_item(&item)?, limits);
-        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
+        let settings =
+            Settings { limits: &limits, authoritative, permanent, parent: None, now_ms: instant_ms(now_ms)? };
         let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
         let materialisation = Materialisation::of(&shard, &settings)?;
         let write = || materialisation.write(&Subject::default(), &Owner::default(), &debits);
@@ -125,8 +127,13 @@ impl rules::Guest for Component {
     ) -> Result<rules::Materialisation, Error> {
         subject.check()?;
         let (siblings, limits) = (shards(&siblings)?, limits);
-        let settings =
-            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
+        let settings = Settings {
+            limits: &limits,
+            authoritative: false,
+            permanent,
+            parent: None,
+            now_ms: instant_ms(now_ms)?,
+        };
         let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,

@@ -12,7 +12,7 @@ use crate::{
     item::{Attributes, Raw},
     text::{decimal, quoted},
     types::answer::{Call, Decision, Outcome, Reply},
-    types::error::{Error, ErrorCode},
+    types::error::{Corrupt, Error, ErrorCode},
     types::limit::{Drip, Limit, Recovery},
     types::request::MAX_LIMITS,
     types::subject::Subject,
@@ -188,14 +188,14 @@ impl Item<'_> {
             // The table's order is none.
             let Err(place) = limits.binary_search_by(|other| other.name.as_str().cmp(name)) else {
                 let at = self.at(&["limit ", name].concat());
-                return Err(Error::corrupt(&at, "both l_ and w_ attributes", "one of them"));
+                return Err(Corrupt::new(&at, "both l_ and w_ attributes", "one of them").into());
             };
             limits.insert(place, self.limit(prefix, name)?);
         }
         if limits.len() > MAX_LIMITS {
             let (read, expected) =
                 ([&decimal(limits.len()), " limits"].concat(), ["at most ", &decimal(MAX_LIMITS)].concat());
-            return Err(Error::corrupt(&self.at("the level"), &read, &expected));
+            return Err(Corrupt::new(&self.at("the level"), &read, &expected).into());
         }
         Ok(limits)
     }
@@ -211,7 +211,7 @@ impl Item<'_> {
         let length = self.whole(prefix, name, "rsa")?;
         if length.is_none() && prefix == "w_" {
             let attribute = self.at(&[prefix, name, "_rsa"].concat());
-            return Err(Error::corrupt(&attribute, "nothing", "the window's length in seconds"));
+            return Err(Corrupt::new(&attribute, "nothing", "the window's length in seconds").into());
         }
         let whole = |field| Ok::<_, Error>(self.whole(prefix, name, field)?.unwrap_or(0));
         let recovery = match length {

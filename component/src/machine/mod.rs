@@ -2,4 +2,5 @@ pub mod acquire;
 pub mod cascade;
 pub mod config;
 pub mod preview;
+mod remembered;
 pub mod settle;

@@ -8,19 +8,19 @@ use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 use core::mem;
 
 use crate::{
-    item::{LimitState, Shard},
-    rule::balance::share,
-    rule::materialise::proven_count,
+    item::{Field, LimitState, Shard},
+    rule::{balance::ceiling, shard_count},
     text::quoted,
     types::answer::{Call, Reply, Step},
     types::error::Error,
     types::hint::Hint,
+    types::key::STATE_SK,
     types::lease::{Lease, LeasedLimit, LeasedWindow},
     types::limit::{Amount, instant_ms},
     types::request::unique,
-    types::subject::{STATE_SK, Subject, legal_count},
+    types::subject::Subject,
     wire::{Answer, read},
-    write::{Action, Change, Clauses, ConditionalWrite, Field, Images, Term, Test},
+    write::{Action, Change, Clauses, ConditionalWrite, Images, Term, Test},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.
@@ -136,7 +136,7 @@ impl Settle {
     }
 
     fn learn_count(&mut self, shard: &Shard) {
-        self.shard_count = self.shard_count.max(Some(legal_count(proven_count(shard))));
+        self.shard_count = Some(shard_count::largest(self.shard_count.unwrap_or(1), [shard]));
     }
 
     fn start(&mut self) -> Result<Vec<Part>, Error> {
@@ -170,7 +170,7 @@ impl Settle {
                         part.judge(&shard).into_iter().for_each(|settlement| self.fell(settlement));
                         again.push(part);
                     }
-                    Err(error) => self.fell(Settlement::Failed(error)),
+                    Err(error) => self.fell(Settlement::Failed(error.into())),
                 },
                 Answer::Refused(None) => self.fell(Settlement::ItemGone),
                 Answer::Misconfigured(reason) => self.fell(Settlement::Misconfigured(reason)),
@@ -281,19 +281,9 @@ impl Correction {
             return false;
         }
         self.capacity_milli = state.capacity_milli;
-        self.ceiling_milli = ceiling_milli(state, shard, self.window.is_some());
+        self.ceiling_milli = ceiling(state, shard.shard_count, self.window.is_some());
         self.clamp |= state.tokens_milli.saturating_sub(self.more_milli) > self.ceiling_milli;
         true
-    }
-}
-
-/// What a shard may hold of a limit, as its image says (R12), millitokens.
-pub(crate) fn ceiling_milli(state: &LimitState, shard: &Shard, is_quota: bool) -> i128 {
-    if is_quota {
-        let granted = state.grant_count_or(shard.shard_count);
-        share(state.capacity_milli, granted).saturating_add(state.topped_up_milli.unwrap_or(0))
-    } else {
-        share(state.capacity_milli, shard.shard_count.into())
     }
 }
 

@@ -2,7 +2,12 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{types::error::Error, types::hint::Hint, types::lease::Lease};
+use super::{
+    error::{Corrupt, Error},
+    hint::Hint,
+    lease::Lease,
+    status::LimitStatus,
+};
 
 /// What sending a call a second time could do, after a reply was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,21 +43,6 @@ pub enum Reply {
     },
     /// No response: the connection failed or the time ran out. The write may have landed.
     Failed(String),
-}
-
-/// Where a limit stands.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LimitStatus {
-    /// The limit.
-    pub name: String,
-    /// Capacity over all shards, whole tokens.
-    pub capacity: u64,
-    /// Whole tokens left; negative is debt. Over all shards in a rejection and a preview; on the
-    /// shards that served it in an admission.
-    pub available: i64,
-    /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
-    /// window: it is full, and the next request starts a window.
-    pub resets_at_ms: Option<u64>,
 }
 
 /// The answer to a request.
@@ -114,4 +104,16 @@ pub enum Step<D = Decision> {
     Perform(Vec<Call>),
     /// The end.
     Done(D),
+}
+
+impl From<Error> for Outcome {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Corrupt> for Outcome {
+    fn from(corrupt: Corrupt) -> Self {
+        Error::from(corrupt).into()
+    }
 }

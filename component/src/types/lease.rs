@@ -3,11 +3,8 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{
-    text::json::{Malformed, Parsed, Reader, Writer},
-    types::error::Error,
-    types::subject::Subject,
-};
+use super::{error::Error, subject::Subject};
+use crate::text::json::{Malformed, Parsed, Reader, Writer};
 
 /// What an admission took. Serialises to a string any host can settle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

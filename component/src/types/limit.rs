@@ -2,11 +2,8 @@
 
 use alloc::{borrow::ToOwned, string::String};
 
-use crate::{
-    text::{decimal, quoted},
-    types::error::Error,
-    types::subject::check_limit_name,
-};
+use super::{error::Error, name::check_limit_name};
+use crate::text::{decimal, quoted};
 
 /// Tokens an input may speak of at most, so that millitokens and their products stay in range.
 pub const MAX_TOKENS: u64 = 1_000_000_000_000_000;

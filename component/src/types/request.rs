@@ -2,13 +2,14 @@
 
 use alloc::vec::Vec;
 
-use crate::{
-    text::{decimal, quoted},
-    types::error::Error,
-    types::hint::Hint,
-    types::limit::{Amount, Limit},
-    types::subject::{Subject, check_limit_name},
+use super::{
+    error::Error,
+    hint::Hint,
+    limit::{Amount, Limit},
+    name::check_limit_name,
+    subject::Subject,
 };
+use crate::text::{decimal, quoted};
 
 /// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
 /// have room for.

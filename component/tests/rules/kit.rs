@@ -41,7 +41,7 @@ pub(crate) fn request(tokens: u64) -> AcquireRequest {
 
 /// A pass's settings, with a configuration that may be old.
 pub(crate) fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
-    Settings { limits, authoritative: false, permanent: false, now_ms }
+    Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
 pub(crate) fn take(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {

@@ -467,7 +467,8 @@ proptest! {
     fn a_pass_over_anything_is_sound(shards in shards(), request in requests(), now in clock()) {
         let now_ms = i64::try_from(now).unwrap_or(i64::MAX).min(253_402_300_799_999);
         let settings = Settings {
-            limits: &request.limits, authoritative: request.authoritative, permanent: request.permanent, now_ms,
+            limits: &request.limits, authoritative: request.authoritative, permanent: request.permanent,
+            parent: None, now_ms,
         };
         let _ = preview::report(&shards, 4, &request.limits, now_ms);
         for shard in &shards {

@@ -17,7 +17,7 @@ fn now_ms(input: &Json) -> i64 {
 }
 
 fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
-    Settings { limits, authoritative: false, permanent: false, now_ms }
+    Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
 /// What one shard counts with, whole tokens, and the end of its window as stored.
