@@ -15,6 +15,7 @@ pub(crate) use self::{
     field::Of,
 };
 pub use self::{
+    decode::decode_item,
     field::{Attribute, Field},
     shard::{LimitState, Owner, Shard},
 };

@@ -10,14 +10,7 @@ use alloc::string::String;
 
 pub(crate) use self::sort::{Answer, Reason};
 use self::sort::{Sorted, sort};
-use crate::{
-    item::{Attributes, Shard},
-    text::{
-        clip,
-        json::{Malformed, Reader},
-    },
-    types::{answer::Reply, error::Error},
-};
+use crate::{text::clip, types::answer::Reply};
 
 /// What a host does about a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,14 +59,4 @@ pub(crate) fn read(reply: &Reply) -> Answer<'_> {
             Sorted::Final(answer) => answer,
         },
     }
-}
-
-/// Reads a stored item: a JSON object of attributes, as in the `Item` of a reply.
-///
-/// # Errors
-/// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
-pub fn decode_item(item: &str) -> Result<Shard, Error> {
-    let attributes = Reader::read(item, Attributes::read)
-        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
-    Ok(attributes.shard()?)
 }
