@@ -1,8 +1,8 @@
-//! Correcting a lease to what was really used (section 6.8): one update on the shard that
-//! admitted it.
+//! A lease is settled to what was really used (section 6.8): one update on the shard that admitted
+//! it.
 //!
-//! More than was taken is always charged, even into debt. Less is credited only into the window
-//! it was taken from, and never above what the shard may hold.
+//! More than was debited is always charged, even into debt. Less is credited only into the window
+//! that was debited, and never above what the shard may hold.
 
 use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 use core::mem;
@@ -30,7 +30,7 @@ const MAX_TRIES: u32 = 4;
 pub enum Settlement {
     /// Every difference is recorded.
     Settled,
-    /// The window the tokens were taken from is over: nothing to give back.
+    /// The window that was debited is over: nothing to credit.
     WindowOver,
     /// The item is gone: nothing to settle.
     ItemGone,
@@ -38,7 +38,7 @@ pub enum Settlement {
     Failed(Error),
     /// The table did not answer in a usable way; the difference may or may not be recorded.
     Unavailable(String),
-    /// The table refuses us.
+    /// The table refuses the caller.
     Misconfigured(String),
 }
 
@@ -50,7 +50,7 @@ pub struct Settle {
     actual: Vec<Amount>,
     state: State,
     subject: Subject,
-    /// The worst that befell any part.
+    /// The worst result of any part.
     settlement: Settlement,
 }
 
@@ -73,12 +73,12 @@ struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Correction {
     name: Arc<str>,
-    /// Millitokens used beyond what was taken; negative: a credit.
+    /// Millitokens used beyond what was debited; negative: a credit.
     more_milli: i128,
     capacity_milli: i128,
     ceiling_milli: i128,
     window: Option<LeasedWindow>,
-    /// The shard is too full for the credit: the next pass has to clamp it.
+    /// The shard is too full for the credit: the next materialisation has to clamp it.
     clamp: bool,
 }
 
@@ -97,7 +97,7 @@ impl Settle {
         }
     }
 
-    /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
+    /// Reads the replies to the calls of the step before, and returns the next step. `now_ms` is one
     /// reading of the host's clock, epoch milliseconds.
     #[must_use = "a step holds the calls to make, or the settlement"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
@@ -124,7 +124,7 @@ impl Settle {
         self.subject.check()?;
         let parts = corrections(&lease, &self.actual)?;
         if lease.parts.is_empty() {
-            // It was a question about an item that does not exist.
+            // The request was of 0 tokens, and there was no item.
             self.fell(Settlement::ItemGone);
         }
         Ok(parts)
@@ -194,24 +194,24 @@ impl Settle {
 }
 
 /// The differences, shard by shard. What was used beyond the estimate is charged to the first
-/// shard that served the limit; what was not used goes back where it came from, as far as it goes.
+/// shard that served the limit; what was not used is credited to the shards that were debited.
 fn corrections(lease: &Lease, actual: &[Amount]) -> Result<Vec<Part>, Error> {
     let mut parts: Vec<Part> =
         lease.parts.iter().map(|part| Part { shard: part.shard, limits: Vec::new(), tries: 0 }).collect();
     unique(actual.iter().map(|amount| amount.limit.as_str()))?;
     for amount in actual {
-        let taken =
-            lease.parts.iter().filter_map(|part| part.limit(&amount.limit)).map(|limit| limit.taken_milli);
-        let Some(taken) = taken.map(i128::from).reduce(i128::saturating_add) else {
+        let debited =
+            lease.parts.iter().filter_map(|part| part.limit(&amount.limit)).map(|limit| limit.debited_milli);
+        let Some(debited) = debited.map(i128::from).reduce(i128::saturating_add) else {
             if lease.parts.is_empty() {
                 continue;
             }
             return Err(Error::invalid(&["limit ", &quoted(&amount.limit), " is not part of the lease"]));
         };
-        let mut more = amount.milli().saturating_sub(taken);
+        let mut more = amount.milli().saturating_sub(debited);
         for (part, leased) in parts.iter_mut().zip(&lease.parts) {
             let Some(limit) = leased.limit(&amount.limit) else { continue };
-            let here = more.max(i128::from(limit.taken_milli).saturating_neg());
+            let here = more.max(i128::from(limit.debited_milli).saturating_neg());
             more = more.saturating_sub(here);
             if here != 0 {
                 part.limits.push(Correction::new(limit, here));
@@ -237,7 +237,7 @@ impl Correction {
         self.more_milli.is_negative()
     }
 
-    /// A credit whose window is over is dropped: the reset has given it back already.
+    /// A credit whose window is over is dropped: the reset has credited it already.
     fn is_over(&self, now_ms: i64) -> bool {
         self.is_credit() && self.window.is_some_and(|window| window.end_ms <= now_ms)
     }
@@ -261,7 +261,7 @@ impl Correction {
 }
 
 impl Part {
-    /// Plans again from what came back; what is dropped is told.
+    /// Plans again from what came back; returns why a correction was dropped.
     fn judge(&mut self, shard: &Shard) -> Option<Settlement> {
         let mut worst = None;
         self.limits.retain_mut(|limit| match shard.limit(&limit.name) {
@@ -285,7 +285,7 @@ impl Part {
             let of = |field: Field| field.of(&limit.name);
             changes.push(Change::add(of(Field::Tokens), limit.more_milli.saturating_neg()));
             changes.push(Change::add(of(Field::Consumed), limit.more_milli));
-            // Neither the item nor the limit is brought back to life by an addition.
+            // An addition must re-create neither the item nor the limit.
             clauses.require(Term::exists(of(Field::Tokens)));
             if !limit.is_credit() {
                 continue;

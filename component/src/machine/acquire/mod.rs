@@ -66,7 +66,7 @@ pub struct Acquire {
     now_ms: i64,
     /// The largest shard count that anything read proves.
     shard_count: u32,
-    /// What the entity's own record says; none until it is read, and where there is none.
+    /// The entity's own record; none until it is read, and where there is none.
     owner: Option<Owner>,
     tries: Tries,
     follow_ups: Vec<Call>,
