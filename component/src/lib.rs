@@ -111,19 +111,21 @@ mod guest;
 
 pub use machine::{
     acquire::Acquire,
-    cascade::{Cascade, CascadeDecision, LevelDecision, MAX_LEVELS},
+    cascade::{Cascade, MAX_LEVELS},
     config,
     preview::Preview,
-    settle::{Settle, Settlement},
+    settle::Settle,
 };
 pub use types::{
     answer::{Call, Decision, Outcome, Reply, Resend, Step},
+    cascade::{CascadeDecision, LevelDecision},
     error::{Error, ErrorCode},
     hint::{Hint, KnownRejection},
     lease::Lease,
     limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery},
     preview::{LimitPreview, PreviewOutcome, PreviewReport, ShardView, WindowState},
     request::{AcquireRequest, MAX_LIMITS},
+    settlement::Settlement,
     status::LimitStatus,
     subject::{MAX_SHARD_COUNT, Subject},
 };
