@@ -4,17 +4,15 @@
 use alloc::{string::String, vec, vec::Vec};
 
 use crate::{
-    machine::{
-        cascade::{CascadeDecision, LevelDecision as Level},
-        config,
-        settle::Settlement,
-    },
+    machine::config,
     types::{
         answer::{self, Resend},
+        cascade::{CascadeDecision, LevelDecision as Level},
         error::Error,
         hint::Hint,
         limit::Limit,
         preview::PreviewReport,
+        settlement::Settlement,
         status::LimitStatus,
         subject::Subject,
     },

@@ -6,10 +6,13 @@ mod vectors;
 use std::sync::Arc;
 
 use onewindow::{
-    Amount, Limit, LimitState, Shard, WindowState,
-    grant::{self, Sibling},
-    materialise::{Debit, Materialisation, Settings},
-    preview,
+    Amount, Limit, WindowState,
+    internals::{
+        LimitState, Shard,
+        grant::{self, Sibling},
+        materialise::{Debit, Materialisation, Settings},
+        preview,
+    },
 };
 use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
 

@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use crate::{
     contract::Call,
-    item::{LimitState, Owner, Shard},
+    item::{LimitState, Owner, Shard, decode_item},
     machine::preview,
     rule::{
         grant, join,
@@ -20,7 +20,6 @@ use crate::{
         request::check_limits,
         subject::{MAX_SHARD_COUNT, Subject},
     },
-    wire,
     write::{Images, transaction},
 };
 use bindings::exports::onewindow::quota::rules;
@@ -59,7 +58,7 @@ struct Component;
 
 impl rules::Guest for Component {
     fn decode_item(item: String) -> Result<rules::Item, Error> {
-        view(wire::decode_item(&item)?)
+        view(decode_item(&item)?)
     }
 
     fn materialise(
@@ -71,7 +70,7 @@ impl rules::Guest for Component {
         permanent: bool,
         now_ms: u64,
     ) -> Result<rules::Materialisation, Error> {
-        let (shard, limits) = (wire::decode_item(&item)?, limits);
+        let (shard, limits) = (decode_item(&item)?, limits);
         let settings =
             Settings { limits: &limits, authoritative, permanent, parent: None, now_ms: instant_ms(now_ms)? };
         let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
@@ -157,9 +156,7 @@ impl rules::Guest for Component {
         new: String,
         now_ms: u64,
     ) -> Result<Option<Call>, Error> {
-        let old = old.as_deref().map(wire::decode_item).transpose()?;
-        let write = refill::write(old.as_ref(), &wire::decode_item(&new)?, instant_ms(now_ms)?)?;
-        Ok(write.map(|write| write.call(&table, Images::Neither).into()))
+        Ok(refill::call(&table, old.as_deref(), &new, now_ms)?.map(Into::into))
     }
 
     fn survey(
@@ -272,7 +269,7 @@ fn materialised(
 fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
     let mut shards = Vec::new();
     for item in items {
-        shards.push(wire::decode_item(item)?);
+        shards.push(decode_item(item)?);
     }
     Ok(shards)
 }

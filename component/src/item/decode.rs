@@ -8,9 +8,26 @@ use super::{
     shard::{LimitState, Owner, Shard},
 };
 use crate::{
-    text::{contains, split_last},
-    types::{error::Corrupt, limit::MAX_SECONDS},
+    text::{
+        contains,
+        json::{Malformed, Reader},
+        split_last,
+    },
+    types::{
+        error::{Corrupt, Error},
+        limit::MAX_SECONDS,
+    },
 };
+
+/// Reads a stored item: a JSON object of attributes, as in the `Item` of a reply.
+///
+/// # Errors
+/// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
+pub fn decode_item(item: &str) -> Result<Shard, Error> {
+    let attributes = Reader::read(item, Attributes::read)
+        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
+    Ok(attributes.shard()?)
+}
 
 /// A limit while its attributes come in, in whatever order.
 struct Partial {

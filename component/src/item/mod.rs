@@ -1,8 +1,7 @@
-//! A stored bucket item: what we know of it, and how it is read.
+//! A stored bucket item: the attributes that are known, and how they are read.
 //!
-//! Items are only ever changed by `UpdateItem` expressions that name single attributes, so what
-//! we do not know is never in a position to be lost: it is skipped here and left alone there
-//! (I10).
+//! Items are changed only by `UpdateItem` expressions that name single attributes. An unknown attribute
+//! is skipped here and never written, so it cannot be lost (I10).
 
 mod attributes;
 mod decode;
@@ -15,6 +14,7 @@ pub(crate) use self::{
     field::Of,
 };
 pub use self::{
+    decode::decode_item,
     field::{Attribute, Field},
     shard::{LimitState, Owner, Shard},
 };

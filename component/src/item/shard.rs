@@ -19,11 +19,11 @@ pub struct Shard {
     pub ttl_seconds: Option<i64>,
     /// `disabled`: reject everything.
     pub disabled: bool,
-    /// `cascade`: the item debits its parent too ([`Cascade`](crate::Cascade)).
+    /// `cascade`: the item debits its parent as well ([`Cascade`](crate::Cascade)).
     pub cascade: bool,
     /// `parent_id`: that parent.
     pub parent_id: Option<String>,
-    /// A calendar schedule is in force on the item, which we cannot evaluate.
+    /// A calendar schedule is in force on the item, which this version cannot evaluate.
     pub scheduled: bool,
     /// `bypass`: admits everything while it is later than now, ms.
     pub bypass_until_ms: Option<i64>,
@@ -118,7 +118,7 @@ impl Shard {
     }
 }
 
-/// The stamps an entity's record puts on every shard made for it (section 7).
+/// The stamps of an entity's record, copied onto every shard that is created for it (section 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// `cascade`.

@@ -1,4 +1,5 @@
-//! Looking without taking: what is left over all shards, and the one instant it comes back (R13).
+//! A preview: what is left over all shards, and the one instant at which it resets (R13). Nothing is
+//! debited.
 
 use alloc::{sync::Arc, vec, vec::Vec};
 use core::mem;
@@ -26,8 +27,8 @@ const PROBES: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
 /// What is left of `shards` at `now_ms`.
 ///
-/// `shard_count` is how many slots are looked at: those below it that have no item count with
-/// what R8 would grant them. 0 looks at the given items alone.
+/// `shard_count` is the number of slots: those without an item count with what R8 would grant them.
+/// 0: the given items alone.
 ///
 /// # Errors
 /// `invalid-request` for bad limits, `unsupported` where an item carries a schedule, `overflow`.
@@ -53,7 +54,7 @@ pub fn report(
     Ok(PreviewReport { shard_count, disabled: shards.iter().any(|shard| shard.disabled), limits: previews })
 }
 
-/// A request of nothing for every limit there is.
+/// A request of 0 tokens for every limit that is configured or stored.
 fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Debit> {
     let debit = |limit: Arc<str>, length_seconds| Debit { limit, milli: 0, length_seconds };
     let configured = settings.limits.iter();
@@ -67,12 +68,12 @@ fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Debit> {
     debits
 }
 
-/// The machine that looks. See the [crate's](crate) loop.
+/// The machine that reads what is left. See the [crate's](crate) loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Preview {
     subject: Subject,
     limits: Vec<Limit>,
-    /// The largest shard count heard of; none: nothing was heard yet.
+    /// The largest shard count that is known; none: nothing was read yet.
     shard_count: Option<u32>,
     shards: Vec<Shard>,
     /// Slots read so far, with or without an item.
@@ -107,7 +108,7 @@ impl Preview {
         }
     }
 
-    /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
+    /// Reads the replies to the calls of the step before, and returns the next step. `now_ms` is one
     /// reading of the host's clock, epoch milliseconds.
     #[must_use = "a step holds the calls to make, or the outcome"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewOutcome> {

@@ -1,10 +1,11 @@
-//! Who funds a shard that is created in the middle of a window (R8): nobody mints what another may hold.
+//! Who funds a shard that is created in the middle of a window (R8): no tokens are
+//! created that another shard may hold.
 
 use alloc::vec::Vec;
 
 use crate::{item::LimitState, rule::balance::share, types::subject::MAX_SHARD_COUNT};
 
-/// A sibling, as far as a grant is concerned.
+/// What a grant needs to know of a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sibling {
     /// Its slot.
@@ -76,8 +77,8 @@ pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
     found
 }
 
-/// The shard count a sibling's grant was sized at: `gc`; where an old item has none, the count it
-/// stores, halved while it holds more than that would have given it.
+/// The shard count a sibling's grant was sized at: `gc`. Where an old item has none: the count it
+/// stores, halved while the item holds more than the share at that count.
 #[must_use]
 pub fn grant_count(limit: &LimitState, shard_count: u32) -> i128 {
     let mut count = limit.grant_count_or(shard_count);

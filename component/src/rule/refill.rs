@@ -3,13 +3,29 @@
 //! propagates one.
 
 use crate::{
-    item::{LimitState, Owner, Shard},
+    item::{LimitState, Owner, Shard, decode_item},
     rule::materialise::{Materialisation, Settings},
     rule::window::{Window, length_ms},
+    types::answer::Call,
     types::error::Error,
+    types::limit::instant_ms,
     types::subject::Subject,
-    write::ConditionalWrite,
+    write::{ConditionalWrite, Images},
 };
+
+/// The call that refills an item of `table` after one record of its change stream; none where there
+/// is nothing to do. `old` and `new` are the record's images, DynamoDB JSON as in an `Item`; `old` is
+/// absent where the item is new. The call may be sent for any record, in any order, any number of
+/// times: its condition fails where the item is no longer as `new`.
+///
+/// # Errors
+/// `corrupt-item` and `invalid-request` where an image is not a bucket's, `unsupported` where the item
+/// carries a schedule, `overflow` where a number leaves its range.
+pub fn call(table: &str, old: Option<&str>, new: &str, now_ms: u64) -> Result<Option<Call>, Error> {
+    let old = old.map(decode_item).transpose()?;
+    let write = write(old.as_ref(), &decode_item(new)?, instant_ms(now_ms)?)?;
+    Ok(write.map(|write| write.call(table, Images::Neither)))
+}
 
 /// The write that refills `new`; none where there is nothing to do.
 ///

@@ -1,4 +1,4 @@
-//! What goes between a machine and its host: calls, replies, decisions.
+//! Between a machine and its host: calls, replies, decisions.
 
 use alloc::{string::String, vec::Vec};
 
@@ -14,9 +14,9 @@ use super::{
 pub enum Resend {
     /// Nothing: a second landing changes nothing.
     Idempotent,
-    /// Take the tokens twice: under-admits, never over-admits.
+    /// Debit twice: under-admits, never over-admits.
     MayDebitTwice,
-    /// Give tokens twice: never do it.
+    /// Credit twice: never send it again.
     Never,
 }
 
@@ -31,7 +31,7 @@ pub struct Call {
     pub resend: Resend,
 }
 
-/// What came of a call.
+/// What a host received for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// An HTTP response, whatever its status.
@@ -48,9 +48,9 @@ pub enum Reply {
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Taken.
+    /// Debited. The lease settles it.
     Admitted(Lease),
-    /// Not now.
+    /// Not enough tokens now.
     Rejected {
         /// Ask again after this many milliseconds, at least 1 (R14).
         retry_after_ms: u64,
@@ -67,23 +67,23 @@ pub enum Outcome {
     },
     /// The bucket is switched off.
     Disabled,
-    /// The request or the item is at fault. Nothing was taken.
+    /// The request or the item is at fault. Nothing was debited.
     Failed(Error),
     /// The table did not answer in a usable way. Whether to allow is the caller's policy.
     Unavailable(String),
-    /// The table refuses us: credentials, permissions, name. Never a reason to allow.
+    /// The table refuses the caller: credentials, permissions, the table's name. Never a reason to allow.
     Misconfigured(String),
 }
 
 impl Outcome {
-    /// Whether the tokens were taken.
+    /// Whether the tokens were debited.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         matches!(self, Self::Admitted(_))
     }
 }
 
-/// The answer, and what the host does with the rest.
+/// The answer, and what is left for the host to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// The answer.
@@ -91,16 +91,16 @@ pub struct Decision {
     /// The limits the request named, in its order; in a rejection from a hint, those that refuse.
     /// Empty where nothing was learned.
     pub limits: Vec<LimitStatus>,
-    /// Calls to make after the answer was given. Their replies are of no interest to the machine.
+    /// Calls to send after the answer was given. Their replies are not needed.
     pub follow_ups: Vec<Call>,
     /// What the host may remember about the subject.
     pub hint: Hint,
 }
 
-/// What a machine wants next. `D` is what it decides in the end.
+/// The next step of a machine. `D` is its decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step<D = Decision> {
-    /// Make these calls, at the same time, and hand back their replies in this order.
+    /// Send these calls at the same time, and pass their replies to the next `advance` in this order.
     Perform(Vec<Call>),
     /// The end.
     Done(D),

@@ -1,4 +1,4 @@
-//! What can be wrong, with a stable code and a sentence for a person.
+//! Errors: a stable code, and a sentence for a person.
 
 use alloc::string::String;
 use core::fmt;
@@ -38,7 +38,7 @@ impl ErrorCode {
     }
 }
 
-/// A refusal that says what was read, what was expected, and that nothing was written.
+/// An error: what was read, what was expected, and that nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Error {
     /// What kind it is.

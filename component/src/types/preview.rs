@@ -71,7 +71,7 @@ pub enum PreviewOutcome {
     Failed(Error),
     /// The table did not answer in a usable way.
     Unavailable(String),
-    /// The table refuses us.
+    /// The table refuses the caller.
     Misconfigured(String),
 }
 

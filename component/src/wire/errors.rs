@@ -57,7 +57,7 @@ pub(super) fn last_name(kind: &str) -> &str {
     split_last(kind, b'#').map_or(kind, |(_, name)| name)
 }
 
-/// `InvalidSignatureException` says only in words that the time is what is wrong.
+/// `InvalidSignatureException` names the time as the cause only in its message.
 pub(super) fn is_about_time(message: Option<&str>) -> bool {
     message.is_some_and(|text| contains(text, "expired") || contains(text, "not yet current"))
 }

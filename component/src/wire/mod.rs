@@ -10,14 +10,7 @@ use alloc::string::String;
 
 pub(crate) use self::sort::{Answer, Reason};
 use self::sort::{Sorted, sort};
-use crate::{
-    item::{Attributes, Shard},
-    text::{
-        clip,
-        json::{Malformed, Reader},
-    },
-    types::{answer::Reply, error::Error},
-};
+use crate::{text::clip, types::answer::Reply};
 
 /// What a host does about a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,19 +19,19 @@ pub enum Classification {
     Data,
     /// Nothing was written: wait (full jitter) and send again, whatever the call.
     Retry(String),
-    /// It may have been written: wait and send again, unless the call says
+    /// It may have been written: wait and send again, unless the call is
     /// [`Resend::Never`](crate::Resend::Never).
     Lost(String),
     /// No use trying again: hand it to the machine.
     Unavailable(String),
-    /// The table refuses us: hand it to the machine.
+    /// The table refuses the caller: hand it to the machine.
     Misconfigured(String),
     /// The signature's time was refused: send again once, with the clock offset that the reply's
     /// `Date` header shows.
     ClockSkew,
 }
 
-/// Sorts a reply: what to wait out, what to hand on.
+/// Sorts a reply: what to wait out and send again, and what to pass to the machine.
 #[must_use]
 pub fn classify(reply: &Reply) -> Classification {
     match reply {
@@ -54,7 +47,7 @@ pub fn classify(reply: &Reply) -> Classification {
     }
 }
 
-/// Reads a reply that no host will send again for.
+/// Reads a reply after which a host sends nothing again.
 pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     match reply {
         Reply::Failed(reason) => Answer::Unavailable(["the table did not answer: ", &clip(reason)].concat()),
@@ -66,14 +59,4 @@ pub(crate) fn read(reply: &Reply) -> Answer<'_> {
             Sorted::Final(answer) => answer,
         },
     }
-}
-
-/// Reads a stored item: a JSON object of attributes, as in the `Item` of a reply.
-///
-/// # Errors
-/// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
-pub fn decode_item(item: &str) -> Result<Shard, Error> {
-    let attributes = Reader::read(item, Attributes::read)
-        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
-    Ok(attributes.shard()?)
 }

@@ -26,7 +26,7 @@ pub(crate) enum Answer<'a> {
     Busy,
     /// No use trying again.
     Unavailable(String),
-    /// The table refuses us.
+    /// The table refuses the caller.
     Misconfigured(String),
 }
 
@@ -52,14 +52,14 @@ pub(super) enum Sorted<'a> {
 }
 
 pub(super) fn sort(status: u16, body: &str) -> Sorted<'_> {
-    let says = || ["the table answered with status ", &decimal(status)].concat();
+    let reason = || ["the table answered with status ", &decimal(status)].concat();
     match status {
         200 => Sorted::Final(success(body)),
         400 => refusal(body),
-        429 => Sorted::Retry(says()),
-        500..=599 => Sorted::Lost(says()),
-        401 | 403 => Sorted::Final(Answer::Misconfigured(says())),
-        _ => Sorted::Final(Answer::Unavailable(says())),
+        429 => Sorted::Retry(reason()),
+        500..=599 => Sorted::Lost(reason()),
+        401 | 403 => Sorted::Final(Answer::Misconfigured(reason())),
+        _ => Sorted::Final(Answer::Unavailable(reason())),
     }
 }
 
@@ -82,7 +82,7 @@ fn refusal(body: &str) -> Sorted<'_> {
         ));
     };
     let name = last_name(&kind);
-    let says = || match &message {
+    let reason = || match &message {
         Some(message) => ["the table refuses: ", name, ": ", &clip(message)].concat(),
         None => ["the table refuses: ", name].concat(),
     };
@@ -90,12 +90,12 @@ fn refusal(body: &str) -> Sorted<'_> {
         Kind::Refused => Sorted::Final(Answer::Refused(item)),
         Kind::Cancelled => cancellation(reasons),
         Kind::Conflict => Sorted::Conflict(["the table reports a conflict: ", name].concat()),
-        Kind::Throttled => Sorted::Retry(says()),
-        Kind::Internal => Sorted::Lost(says()),
-        Kind::Time => Sorted::ClockSkew(says()),
-        Kind::Signature if is_about_time(message.as_deref()) => Sorted::ClockSkew(says()),
-        Kind::Signature | Kind::Access => Sorted::Final(Answer::Misconfigured(says())),
-        Kind::Other => Sorted::Final(Answer::Unavailable(says())),
+        Kind::Throttled => Sorted::Retry(reason()),
+        Kind::Internal => Sorted::Lost(reason()),
+        Kind::Time => Sorted::ClockSkew(reason()),
+        Kind::Signature if is_about_time(message.as_deref()) => Sorted::ClockSkew(reason()),
+        Kind::Signature | Kind::Access => Sorted::Final(Answer::Misconfigured(reason())),
+        Kind::Other => Sorted::Final(Answer::Unavailable(reason())),
     }
 }
 

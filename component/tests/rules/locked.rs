@@ -1,10 +1,13 @@
 //! R5 record and pin, R6 rf forward, R10 additive, R11 the gates, R12 ceilings, R15 whose parameters.
 
 use onewindow::{
-    AcquireRequest, Amount, Limit, Outcome, Owner,
-    balance::{Rate, quota_ceiling, share},
-    materialise::{Materialisation, Settings},
-    refill,
+    AcquireRequest, Amount, Limit, Outcome,
+    internals::{
+        Owner,
+        balance::{Rate, quota_ceiling, share},
+        materialise::{Materialisation, Settings},
+        refill,
+    },
 };
 
 use crate::kit::*;

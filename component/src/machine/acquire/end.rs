@@ -73,7 +73,7 @@ impl Acquire {
         let mut limits = Vec::new();
         for debit in debits {
             let Some(state) = shard.limit(&debit.limit) else { continue };
-            let Ok(taken_milli) = i64::try_from(debit.milli) else { continue };
+            let Ok(debited_milli) = i64::try_from(debit.milli) else { continue };
             let window =
                 debit.length_ms().zip(state.window_start_ms).map(|(length_ms, start_ms)| LeasedWindow {
                     start_ms,
@@ -83,7 +83,7 @@ impl Acquire {
             let ceiling = ceiling(state, shard.shard_count, window.is_some());
             limits.push(LeasedLimit {
                 name: (*debit.limit).into(),
-                taken_milli,
+                debited_milli,
                 capacity_milli: i64::try_from(state.capacity_milli).unwrap_or(i64::MAX),
                 ceiling_milli: i64::try_from(ceiling).unwrap_or(i64::MAX),
                 window,

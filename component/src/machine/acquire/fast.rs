@@ -1,4 +1,4 @@
-//! The fast write (6.1), and what a refusal's image says.
+//! The fast write (6.1), and why it was refused.
 
 use super::{Acquire, Next, State, Stop};
 use crate::{

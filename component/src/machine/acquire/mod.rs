@@ -29,23 +29,26 @@ mod end;
 mod fast;
 mod join;
 mod start;
+mod state;
 mod survey;
 mod tries;
 
 use alloc::{string::String, vec::Vec};
 use core::mem;
 
-use self::tries::Tries;
-pub(crate) use self::tries::{Contended, MAX_ROUNDS};
+pub(crate) use self::{state::End, tries::Contended};
+use self::{
+    state::{Next, State, Stop},
+    tries::{MAX_ROUNDS, Tries},
+};
 use crate::{
     item::{Owner, Shard},
-    machine::preview::Preview,
     rule::{
-        materialise::{Debit, Materialisation, Settings},
+        materialise::{Debit, Settings},
         shard_count,
     },
     types::{
-        answer::{Call, Decision, Outcome, Reply, Step},
+        answer::{Call, Outcome, Reply, Step},
         error::Error,
         limit::instant_ms,
         request::AcquireRequest,
@@ -66,73 +69,10 @@ pub struct Acquire {
     now_ms: i64,
     /// The largest shard count that anything read proves.
     shard_count: u32,
-    /// What the entity's own record says; none until it is read, and where there is none.
+    /// The entity's own record; none until it is read, and where there is none.
     owner: Option<Owner>,
     tries: Tries,
     follow_ups: Vec<Call>,
-}
-
-/// What is under way.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum State {
-    Start,
-    /// A read of an item, for limits that the configuration leaves out.
-    Learning {
-        shard: u32,
-        reads: u32,
-    },
-    /// A preview, for a request of 0 tokens.
-    Asking(Preview),
-    Fast {
-        shard: u32,
-    },
-    Locked(Materialisation),
-    /// Shard 0 gets twice the count `from`.
-    Doubling {
-        /// The shard whose budget was spent.
-        shard: u32,
-        from: u32,
-        /// Whether the write also stores the size of grants.
-        marking: bool,
-    },
-    /// The read that a join is planned from; with the item, where it only lacks a limit.
-    Siblings {
-        shard: u32,
-        own: Option<Shard>,
-    },
-    Joining {
-        materialisation: Materialisation,
-        siblings: Vec<Shard>,
-        admits: bool,
-    },
-    Surveying,
-    Gathering(Vec<(Materialisation, Vec<Debit>)>),
-    Done,
-}
-
-/// The end of a level of a cascade.
-pub(crate) enum End {
-    Decided(Decision),
-    /// The items debit another parent than expected, or none. Nothing was debited.
-    OtherParent {
-        found: Option<String>,
-        follow_ups: Vec<Call>,
-    },
-}
-
-/// What ends the sequence without an admission.
-enum Stop {
-    Outcome(Outcome),
-    /// The items debit this parent.
-    OtherParent(Option<String>),
-}
-
-type Next<T = Step> = Result<T, Stop>;
-
-impl<T: Into<Outcome>> From<T> for Stop {
-    fn from(outcome: T) -> Self {
-        Self::Outcome(outcome.into())
-    }
 }
 
 impl Acquire {

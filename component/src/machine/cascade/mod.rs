@@ -26,11 +26,10 @@ use crate::{
     text::decimal,
     types::{
         answer::{Call, Decision, Outcome, Reply, Step},
+        cascade::{CascadeDecision, LevelDecision},
         error::Error,
-        hint::Hint,
         lease::Lease,
         request::AcquireRequest,
-        status::LimitStatus,
     },
 };
 
@@ -38,33 +37,6 @@ use crate::{
 pub const MAX_LEVELS: usize = 8;
 /// How often a chain that keeps changing restarts.
 const MAX_RESTARTS: u32 = 12;
-
-/// What became of one level.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LevelDecision {
-    /// The entity.
-    pub entity: String,
-    /// Its limits, as in [`Decision::limits`].
-    pub limits: Vec<LimitStatus>,
-    /// What was debited; none where the cascade was not admitted, and where the entity has none of the
-    /// limits that the request names.
-    pub lease: Option<Lease>,
-    /// What the host may remember about it.
-    pub hint: Hint,
-}
-
-/// The answer of a cascade.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CascadeDecision {
-    /// The answer of the level that decided; admitted: of the first.
-    pub outcome: Outcome,
-    /// That level's place in `levels`.
-    pub decided_by: usize,
-    /// Every level, the entity itself first: the chain to begin with the next time.
-    pub levels: Vec<LevelDecision>,
-    /// Calls to make after the answer was given.
-    pub follow_ups: Vec<Call>,
-}
 
 /// The machine that debits a chain of entities. See the [crate's](crate) loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

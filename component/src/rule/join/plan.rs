@@ -102,7 +102,7 @@ fn known(name: &str, reading: &Reading<'_>, settings: &Settings<'_>) -> Option<L
         state.capacity_milli = stored.capacity_milli;
         state.refill_amount_milli = stored.refill_amount_milli;
         state.refill_period_ms = stored.refill_period_ms;
-        // Whether it is a quota at all, too: a drip beside quotas would mint a share.
+        // Whether it is a quota at all, too: a drip beside quotas would create a share twice.
         state.reset_after_seconds = state.reset_after_seconds.or(stored.reset_after_seconds);
     }
     Some(state)

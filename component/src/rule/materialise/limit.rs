@@ -48,7 +48,7 @@ impl LimitMaterialisation {
             stamp_parameters(&mut after, limit);
         }
         // The length is the configured one (R1); whether it is a quota at all, too, unless the
-        // item says so and the configuration may be old.
+        // item is one and the configuration may be old.
         let length_seconds = match configured.map(|limit| limit.length_seconds()) {
             Some(Some(length)) => Some(length),
             Some(None) if settings.authoritative => None,
@@ -168,7 +168,7 @@ impl LimitMaterialisation {
 /// admitted in the window keeps counting (F2, F16).
 ///
 /// A reduction is sized by the grant, a rise by the share: a donor's grant still covers slots that
-/// it has funded since, and a rise by the grant would mint them twice.
+/// it has funded since, and a rise by the grant would create tokens twice.
 fn capacity_shift(old_milli: i128, new_milli: i128, grant_count: i128, shard_count: i128) -> i128 {
     let difference = new_milli.saturating_sub(old_milli);
     if difference.is_negative() {

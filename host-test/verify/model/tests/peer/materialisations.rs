@@ -1,9 +1,12 @@
 //! What a pass makes of one limit: balances, ends, waits, stamps.
 
 use onewindow::{
-    Amount, Limit, LimitState, Shard,
-    materialise::{Debit, Materialisation, Settings, lifetime_seconds},
-    preview,
+    Amount, Limit,
+    internals::{
+        LimitState, Shard,
+        materialise::{Debit, Materialisation, Settings, lifetime_seconds},
+        preview,
+    },
 };
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! How a sibling looks to a shard that is being made (R8).
 
-use onewindow::join;
+use onewindow::internals::join;
 use serde_json::json;
 
 use crate::{
