@@ -134,7 +134,7 @@ impl Tab {
     /// What must be true of an answer, once everything is on its way that will be.
     ///
     /// # Errors
-    /// C1, C2, C3, I8 or R9.
+    /// K1, K2, K3, I8 or R9.
     pub(crate) fn check(
         &self,
         setting: &Setting,
@@ -148,16 +148,16 @@ impl Tab {
         }
         if let Some(debit) = self.debits.iter().find(|debit| !is_over(debit) && !self.excused) {
             let how = format!("refused, and {} keeps {} millitokens", debit.key.0, debit.milli);
-            return Err(Violation::new("C2", how));
+            return Err(Violation::new("K2", how));
         }
         if decision.levels.iter().any(|level| level.lease.is_some()) {
-            return Err(Violation::new("C2", "refused, with a lease".into()));
+            return Err(Violation::new("K2", "refused, with a lease".into()));
         }
         self.check_named(setting, decision)?;
         self.check_wait(setting, clock_ms, decision)
     }
 
-    /// C1: every level was debited by exactly the amount, and they are the levels that the items
+    /// K1: every level was debited by exactly the amount, and they are the levels that the items
     /// themselves named.
     fn check_admitted(
         &self,
@@ -165,7 +165,7 @@ impl Tab {
         decision: &CascadeDecision,
         is_over: impl Fn(&&Debit) -> bool,
     ) -> Result<(), Violation> {
-        let wrong = |how: String| Err(Violation::new("C1", format!("admitted, and {how}")));
+        let wrong = |how: String| Err(Violation::new("K1", format!("admitted, and {how}")));
         let amount = i128::from(setting.amount) * 1000;
         let mut strangers: Vec<&Debit> = self.debits.iter().collect();
         let above = decision.levels.iter().skip(1).map(|level| Some(level.entity.as_str()));
@@ -193,9 +193,9 @@ impl Tab {
         }
     }
 
-    /// C3: the level that the answer names said so itself.
+    /// K3: the level that the answer names said so itself.
     fn check_named(&self, setting: &Setting, decision: &CascadeDecision) -> Result<(), Violation> {
-        let wrong = |how: String| Err(Violation::new("C3", how));
+        let wrong = |how: String| Err(Violation::new("K3", how));
         let Some(level) = decision.levels.get(decision.decided_by) else {
             return wrong(format!("there is no level {}", decision.decided_by));
         };

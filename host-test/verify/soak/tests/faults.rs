@@ -101,7 +101,7 @@ async fn what_was_carried_out_unheard_is_taken_twice_and_never_given() {
 }
 
 #[tokio::test]
-async fn f17_a_credit_whose_reply_is_lost_is_not_sent_again() {
+async fn f22_a_credit_whose_reply_is_lost_is_not_sent_again() {
     for fault in [Fault::ReplyCut, Fault::ReplyTruncated, Fault::ServerErrorAfter] {
         let world = World::new(Plan::none(), LimiterOptions::default()).await;
         let answer = world.acquire(10).await;

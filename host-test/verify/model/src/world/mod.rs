@@ -225,7 +225,7 @@ impl World {
         self.now_ms(setting) - EPOCH_MS - setting.instants_ms[usize::from(instant)]
     }
 
-    /// Books what landed: no request speaks of two entities. C4: a shard is made under the parent
+    /// Books what landed: no request speaks of two entities. K4: a shard is made under the parent
     /// that its entity's own record names at that moment.
     fn observe(&mut self, setting: &Setting, actor: Actor, landed: &[Landed]) -> Result<(), Violation> {
         let Some(place) = landed.first().and_then(|landed| setting.owner(&landed.key)) else {
@@ -236,7 +236,7 @@ impl World {
         for made in landed.iter().filter(|landed| landed.before.is_none()) {
             if stamped_parent(&made.after) != record {
                 let how = format!("{} is made under another parent than {record:?}", made.key.0);
-                return Err(Violation::new("C4", how));
+                return Err(Violation::new("K4", how));
             }
         }
         self.ledgers[usize::from(place)].observe(entity, actor, landed)
