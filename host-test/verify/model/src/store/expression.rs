@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Item, Value};
+use super::item::{Item, Value};
 
 /// A condition, with its aliases already looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Outcome, Step, Subject};
-use onewindow_model::store::{Item, Request, Store, Value, request};
+use onewindow_model::store::{Item, Request, Store, Value, json};
 use serde_json::Value as Json;
 
 use crate::{
@@ -24,7 +24,7 @@ fn items(json: &Json) -> BTreeMap<u32, Item> {
     entries
         .map(|(shard, item)| {
             let shard = shard.parse().expect("a shard");
-            (shard, request::item(&with_key(item, shard)).expect("an item"))
+            (shard, json::item(&with_key(item, shard)).expect("an item"))
         })
         .collect()
 }

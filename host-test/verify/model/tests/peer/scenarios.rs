@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use onewindow::{Outcome, preview, wire};
-use onewindow_model::store::{Item, Store, request};
+use onewindow_model::store::{Item, Store, json};
 use serde_json::Value as Json;
 
 use crate::{
@@ -39,7 +39,7 @@ fn dump(event: &Json) -> BTreeMap<u32, Item> {
     items
         .filter_map(|json| {
             let shard = json["PK"]["S"].as_str()?.strip_prefix(PK)?.parse().ok()?;
-            Some((shard, request::item(json).expect("an item")))
+            Some((shard, json::item(json).expect("an item")))
         })
         .collect()
 }

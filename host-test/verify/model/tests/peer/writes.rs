@@ -5,13 +5,13 @@ use onewindow::{
     propagate::{self, Opened},
     refill, wire,
 };
-use onewindow_model::store::{Item, Request, Store, request};
+use onewindow_model::store::{Item, Request, Store, json};
 use serde_json::{Value as Json, json};
 
 use crate::{Tally, cases, items::with_key};
 
 fn item(json: &Json) -> Item {
-    request::item(json).expect("an item")
+    json::item(json).expect("an item")
 }
 
 #[test]
