@@ -34,7 +34,7 @@ enum Command {
     Exhaustive {
         /// Only these worlds.
         worlds: Vec<String>,
-        /// Seconds each world may take.
+        /// Seconds for each world at most.
         #[arg(long, default_value_t = 600)]
         seconds: u64,
     },
@@ -170,7 +170,7 @@ struct Search {
     /// Random orders of each world, where no small one breaks in every order.
     #[arg(long, default_value_t = 20_000)]
     orders: u64,
-    /// Seconds each small world may take.
+    /// Seconds for each small world at most.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
     /// Another seed is another run.

@@ -1,6 +1,6 @@
-//! Who made a write.
+//! Who wrote.
 
-/// Who wrote.
+/// Who made a write that landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// A client of ours, before its answer.

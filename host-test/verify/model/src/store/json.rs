@@ -14,7 +14,7 @@ impl Request {
     /// Reads the body of an operation.
     ///
     /// # Errors
-    /// Says what is not understood: a table might, but no request of ours says it.
+    /// Says what is not understood. DynamoDB may understand it, but no request of ours contains it.
     pub fn parse(operation: &str, body: &str) -> Result<Self, String> {
         let body: Map<String, Json> = serde_json::from_str(body).map_err(|error| error.to_string())?;
         match operation {
@@ -162,7 +162,7 @@ fn value(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// Spells an item in DynamoDB JSON. Names and texts of the model need no escapes beyond quotes.
+/// Writes an item in DynamoDB JSON. Names and texts of the model need no escapes beyond quotes.
 pub fn write_item(out: &mut String, item: &Item) {
     out.push('{');
     for (index, (name, value)) in item.iter().enumerate() {

@@ -46,7 +46,7 @@ impl Store {
         self.replace(key, Some(Arc::new(item)));
     }
 
-    /// Takes an item away, as an expiry does.
+    /// Removes an item, as an expiry does.
     pub fn remove(&mut self, key: &Key) {
         self.replace(key.clone(), None);
     }

@@ -82,7 +82,7 @@ impl Task {
         self.calls.iter().map(reply).collect()
     }
 
-    /// Who the ledgers say made a call of it.
+    /// The actor that the ledgers record for a call of it.
     pub(super) fn actor(&self, client: u8, request: &Request) -> Actor {
         self.machine.actor(client, request)
     }

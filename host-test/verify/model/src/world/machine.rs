@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// Who the ledgers say made a call of this machine.
+    /// The actor that the ledgers record for a call of this machine.
     pub(super) fn actor(&self, client: u8, request: &Request) -> Actor {
         match self {
             Self::Cascade(..) if request.credit().is_some() => Actor::Credit,

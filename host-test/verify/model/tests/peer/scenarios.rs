@@ -1,5 +1,5 @@
-//! Recorded scenarios of the peer: every state it left behind is read and served. Its calls are made
-//! again over HTTP, in the host's tests.
+//! Recorded scenarios of the peer: every state it left behind is read and served. The host's tests
+//! repeat its calls over HTTP.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
