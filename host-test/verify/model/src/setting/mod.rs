@@ -1,11 +1,17 @@
-//! Settings of worlds: what is there at first, who is there, and what may go wrong.
+//! What a world begins with: the stored items, the clients, their clocks, and what may go wrong.
+
+mod budget;
+mod entity;
 
 use onewindow::MAX_SHARD_COUNT;
 
+pub use budget::Budget;
+pub(crate) use budget::spend;
+pub use entity::Entity;
+
 use crate::{
     ablation::Ablation,
-    entity::{Entity, stamp},
-    event::Budget,
+    parent::stamp,
     store::{Item, Key, Store, Value},
 };
 
@@ -14,11 +20,11 @@ use crate::{
 pub struct Setting {
     /// What it is called on the command line.
     pub name: &'static str,
-    /// Whose quotas there are.
+    /// The entities, each with a quota and shards of its own.
     pub entities: Vec<Entity>,
-    /// Whom each client asks for: an entity's place. Those left out ask for the first.
+    /// The entity each client asks for, by its place. A client that is left out asks for the first.
     pub asks: Vec<u8>,
-    /// Whether clients know at first who is above the entity that they ask for.
+    /// Whether clients know at first which parents the entity has that they ask for.
     pub knows_parents: bool,
     /// Tokens each request asks for.
     pub amount: u64,
@@ -37,7 +43,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whom a client asks for.
+    /// The entity a client asks for, by its place.
     #[must_use]
     pub fn asked_by(&self, client: u8) -> u8 {
         self.asks.get(usize::from(client)).copied().unwrap_or(0)
@@ -55,7 +61,7 @@ impl Setting {
         (0..).zip(&self.entities).find(|(_, entity)| entity.name == name).map(|(place, _)| place)
     }
 
-    /// The place of the entity that has the shard.
+    /// The place of the entity that the shard belongs to.
     #[must_use]
     pub fn owner(&self, key: &Key) -> Option<u8> {
         (0..).zip(&self.entities).find(|(_, entity)| entity.owns(key)).map(|(place, _)| place)
@@ -75,7 +81,7 @@ impl Setting {
         Some((place, entity.shard_key(number % MAX_SHARD_COUNT)))
     }
 
-    /// The entity and those above it, as they are at first.
+    /// The entity and its parents, as they are at first.
     #[must_use]
     pub fn chain(&self, place: u8) -> Vec<u8> {
         std::iter::successors(Some(place), |place| self.entity(*place).parent).collect()
@@ -86,7 +92,7 @@ impl Setting {
     pub fn store(&self) -> Store {
         let mut store = Store::default();
         for entity in &self.entities {
-            // An item is dropped seven windows after its last use; here, where that is to be seen, soon.
+            // An item is dropped seven windows after its last use; in worlds with expiries, after one.
             let length = entity.length_seconds;
             let lifetime = if self.budget.expiries > 0 { length } else { 7 * length + 1 };
             let parent = entity.parent.map(|parent| self.entity(parent).name);

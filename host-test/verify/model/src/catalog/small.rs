@@ -1,52 +1,10 @@
-//! The settings that are explored. Small ones in every order; the others at random.
+//! Worlds of one entity, small enough for every order of events.
 
-mod cascades;
+use super::base::{base, of_shards};
+use crate::setting::{Budget, Entity, Setting};
 
-use crate::{ablation::Ablation, entity::Entity, event::Budget, setting::Setting};
-
-/// An entity all of whose shards are there.
-fn of_shards(count: u32) -> Entity {
-    Entity { shard_count: count, present: (0..count).collect(), ..Entity::default() }
-}
-
-/// Everything that may go wrong with writers of ours.
-const EVERYTHING: Budget = Budget {
-    replies: 2,
-    copies: 1,
-    deaths: 1,
-    follow_ups: 2,
-    duplicates: 1,
-    old: 0,
-    stale: 1,
-    expiries: 1,
-    settlements: 2,
-    restamps: 0,
-};
-
-/// The instants of a world of several windows, ms.
-const LONG_MS: [i64; 8] = [0, 300, 700, 1000, 1300, 1700, 2000, 2500];
-
-/// A quiet world of two shards, on which the others vary.
-fn base(name: &'static str) -> Setting {
-    Setting {
-        name,
-        entities: vec![Entity::default()],
-        asks: vec![],
-        knows_parents: true,
-        amount: 1,
-        instants_ms: vec![0, 1000],
-        skews_ms: vec![0, 0, 0],
-        requests: 1,
-        old_skews_ms: vec![],
-        budget: Budget::default(),
-        ablation: Ablation::Nothing,
-    }
-}
-
-/// Worlds small enough for every order of events.
-#[must_use]
-pub fn small() -> Vec<Setting> {
-    let alone = vec![
+pub(super) fn small() -> Vec<Setting> {
+    vec![
         // Three clients, two windows, two shards.
         Setting { instants_ms: vec![0, 500, 1000], ..base("boundary") },
         Setting { skews_ms: vec![0, 400, -400], instants_ms: vec![0, 600, 1000], ..base("skew") },
@@ -120,8 +78,8 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("doubling-opened")
         },
-        // Less than half of the newest shard's budget came back. The others are told of the doubling
-        // late, twice or not at all.
+        // Less than half of the newest shard's write budget came back. The doubling is propagated to the
+        // other shard late, twice or not at all.
         Setting {
             entities: vec![Entity {
                 capacity: 4,
@@ -137,7 +95,7 @@ pub fn small() -> Vec<Setting> {
             budget: Budget { follow_ups: 1, duplicates: 1, ..Budget::default() },
             ..base("doubling-restored")
         },
-        // Shard 0 was doubled, and dropped before anybody but the new shard 2 had heard of it.
+        // Shard 0 was doubled, and dropped before the doubling was propagated to any shard but the new shard 2.
         Setting {
             entities: vec![Entity {
                 present: vec![1],
@@ -149,7 +107,7 @@ pub fn small() -> Vec<Setting> {
             instants_ms: vec![0],
             skews_ms: vec![0, 0],
             requests: 3,
-            ..base("doubling-untold")
+            ..base("doubling-unpropagated")
         },
         // Twice in one window, and the next one after it.
         Setting {
@@ -189,8 +147,8 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("expiry")
         },
-        // A shard whose old balance is larger than its share is told of a window, and an old writer
-        // takes away what would have kept a fast write from it.
+        // A window is propagated to a shard whose old balance is larger than its share, and an old writer
+        // removes the `vu` that would have stopped a fast write.
         Setting {
             entities: vec![Entity { wide: true, capacity: 4, ..Entity::default() }],
             instants_ms: vec![0],
@@ -200,7 +158,7 @@ pub fn small() -> Vec<Setting> {
             budget: Budget { old: 1, ..Budget::default() },
             ..base("old-wide")
         },
-        // A clock that is behind doubles the count while one that is not opens the next window.
+        // A client whose clock is behind doubles the count while another opens the next window.
         Setting {
             entities: vec![Entity { refilled_ms: Some(400), wcu_milli: 0, capacity: 4, ..of_shards(1) }],
             amount: 2,
@@ -227,7 +185,7 @@ pub fn small() -> Vec<Setting> {
             requests: 2,
             ..base("late-copies")
         },
-        // Leases that are given back, or cost more, while the window ends.
+        // Leases are settled up or down while the window ends.
         Setting {
             entities: vec![Entity { began_ms: Some(500), ..Entity::default() }],
             budget: Budget { settlements: 2, replies: 1, ..Budget::default() },
@@ -251,116 +209,5 @@ pub fn small() -> Vec<Setting> {
             instants_ms: vec![0, 1000],
             ..base("four-boundary")
         },
-    ];
-    alone.into_iter().chain(cascades::small()).collect()
-}
-
-/// Larger worlds, with everything going wrong at once.
-#[must_use]
-pub fn large() -> Vec<Setting> {
-    let skews_ms = vec![0, 250, -250];
-    let alone = vec![
-        Setting {
-            instants_ms: LONG_MS.to_vec(),
-            skews_ms: skews_ms.clone(),
-            requests: 4,
-            budget: EVERYTHING,
-            ..base("storm-2")
-        },
-        Setting {
-            entities: vec![Entity {
-                shard_count: 4,
-                present: vec![0, 2],
-                capacity: 8,
-                began_ms: Some(500),
-                ..Entity::default()
-            }],
-            amount: 2,
-            instants_ms: LONG_MS.to_vec(),
-            skews_ms: skews_ms.clone(),
-            requests: 5,
-            budget: EVERYTHING,
-            ..base("storm-4")
-        },
-        Setting {
-            entities: vec![Entity { capacity: 8, wcu_milli: 2000, began_ms: Some(500), ..of_shards(1) }],
-            instants_ms: LONG_MS.to_vec(),
-            skews_ms: skews_ms.clone(),
-            requests: 6,
-            budget: EVERYTHING,
-            ..base("storm-doubling")
-        },
-        // Nothing goes wrong, but the count doubles with almost every write.
-        Setting {
-            entities: vec![Entity {
-                capacity: 4,
-                wcu_milli: 1000,
-                began_ms: Some(0),
-                refilled_ms: Some(0),
-                ..of_shards(1)
-            }],
-            instants_ms: vec![0, 1, 2, 3, 1000, 1001],
-            requests: 6,
-            ..base("doublings")
-        },
-        Setting {
-            entities: vec![Entity {
-                capacity: 8,
-                wcu_milli: 1000,
-                began_ms: Some(0),
-                refilled_ms: Some(0),
-                ..Entity::default()
-            }],
-            requests: 12,
-            ..base("doublings-to-eight")
-        },
-        Setting {
-            entities: vec![Entity {
-                old_items: true,
-                capacity: 8,
-                wcu_milli: 3000,
-                began_ms: Some(0),
-                refilled_ms: Some(0),
-                ..Entity::default()
-            }],
-            requests: 8,
-            ..base("doublings-of-old-items")
-        },
-        Setting {
-            entities: vec![Entity { capacity: 4, ..Entity::default() }],
-            instants_ms: LONG_MS.to_vec(),
-            skews_ms: skews_ms.clone(),
-            requests: 5,
-            old_skews_ms: vec![-250, 0, 250],
-            budget: Budget { old: 4, ..EVERYTHING },
-            ..base("storm-old")
-        },
-        Setting {
-            entities: vec![Entity {
-                capacity: 4,
-                old_items: true,
-                wcu_milli: 2000,
-                began_ms: Some(500),
-                ..of_shards(1)
-            }],
-            instants_ms: LONG_MS.to_vec(),
-            skews_ms,
-            requests: 5,
-            old_skews_ms: vec![-250, 250],
-            budget: Budget { old: 3, ..EVERYTHING },
-            ..base("storm-old-items")
-        },
-    ];
-    alone.into_iter().chain(cascades::large()).collect()
-}
-
-/// Every setting.
-pub fn all() -> impl Iterator<Item = Setting> {
-    small().into_iter().chain(large())
-}
-
-/// The setting of that name.
-#[must_use]
-pub fn named(name: &str) -> Option<Setting> {
-    all().find(|setting| setting.name == name)
+    ]
 }

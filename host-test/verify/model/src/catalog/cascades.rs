@@ -1,8 +1,8 @@
-//! Worlds in which entities debit others besides: children `a` and `b` under `p`, which may be under
-//! `g`; `q` is another parent that `a` may come under.
+//! Worlds with cascades: `a` and `b` are children of `p`, which may be a child of `g`. `q` is another
+//! parent that `a` may change to.
 
-use super::{EVERYTHING, LONG_MS, base, of_shards};
-use crate::{entity::Entity, event::Budget, setting::Setting};
+use super::base::{EVERYTHING, LONG_MS, base, of_shards};
+use crate::setting::{Budget, Entity, Setting};
 
 /// An unsharded entity in the midst of a window.
 fn entity(name: &'static str) -> Entity {
@@ -62,7 +62,7 @@ pub(super) fn small() -> Vec<Setting> {
             budget: Budget { replies: 1, deaths: 1, ..Budget::default() },
             ..base("cascade-lost-replies")
         },
-        // What goes back because of it lands late, or is lost as well.
+        // The credit that follows it lands late, or is lost as well.
         Setting {
             entities: child_and_parent(),
             instants_ms: vec![0, 500],
@@ -71,7 +71,7 @@ pub(super) fn small() -> Vec<Setting> {
             budget: Budget { replies: 1, follow_ups: 1, ..Budget::default() },
             ..base("cascade-lost-credits")
         },
-        // A call that was taken for lost lands later.
+        // A call that was assumed to be lost lands later.
         Setting {
             entities: child_and_parent(),
             instants_ms: vec![0, 500],
@@ -96,7 +96,7 @@ pub(super) fn small() -> Vec<Setting> {
             requests: 2,
             ..base("cascade-skew")
         },
-        // Nobody knows of the parent before an item names it.
+        // No client knows of the parent before an item names it.
         Setting {
             entities: child_and_parent(),
             knows_parents: false,
@@ -115,7 +115,7 @@ pub(super) fn small() -> Vec<Setting> {
             instants_ms: vec![0],
             ..base("cascade-first-use")
         },
-        // The child comes under another parent meanwhile.
+        // The child changes to another parent meanwhile.
         Setting {
             entities: vec![
                 Entity { next_parent: Some(2), shard_count: 2, present: vec![0], ..under(1, "a") },
@@ -134,7 +134,7 @@ pub(super) fn small() -> Vec<Setting> {
 pub(super) fn large() -> Vec<Setting> {
     let everything = Budget { settlements: 0, restamps: 2, ..EVERYTHING };
     vec![
-        // A fleet under one parent, whose own shards open at other times than the children's.
+        // Three clients under one parent, whose own shards open at other times than the children's.
         Setting {
             entities: vec![
                 Entity { shard_count: 2, present: vec![0, 1], capacity: 4, ..under(2, "a") },
@@ -148,7 +148,7 @@ pub(super) fn large() -> Vec<Setting> {
             budget: Budget { restamps: 0, ..everything },
             ..base("storm-cascade")
         },
-        // Three levels, found out on the way, and the lowest one's parent changes.
+        // Three levels that clients learn of on the way, and the lowest one's parent changes.
         Setting {
             entities: vec![
                 Entity { shard_count: 2, present: vec![1], next_parent: Some(2), ..under(1, "a") },

@@ -1,9 +1,10 @@
-//! Others that change the table: old writers, an operator, and the table itself.
+//! Others that change the table: old writers, an operator, and the table's own expiry.
 
-use super::{Account, World, attribute, number};
+use super::{state::World, step_record::StepRecord};
 use crate::{
-    entity::stamp,
     ledger::Violation,
+    parent::stamp,
+    quota::{attribute, number},
     setting::Setting,
     store::{Item, Landed, Value},
 };
@@ -14,7 +15,7 @@ impl World {
         setting: &Setting,
         shard: u32,
         refill_ms: Option<i64>,
-    ) -> Result<Option<Account>, Violation> {
+    ) -> Result<Option<StepRecord>, Violation> {
         let Some((place, key)) = setting.numbered(shard) else { return Ok(None) };
         let Some(before) = self.store.get(&key).cloned() else { return Ok(None) };
         let tokens = number(&before, "tk").unwrap_or(0);
@@ -33,11 +34,11 @@ impl World {
         let after = self.store.get(&key).cloned().unwrap_or_default();
         let landed = vec![Landed { key, before: Some(before), after }];
         self.ledgers[usize::from(place)].observe_old(&landed);
-        Ok(Some(Account { landed, said: "an old writer spends a token".into() }))
+        Ok(Some(StepRecord { landed, text: "an old writer spends a token".into() }))
     }
 
-    /// An operator hangs the entity under another one: its record and this item say so from now on.
-    pub(super) fn restamp(&mut self, setting: &Setting, shard: u32) -> Option<Account> {
+    /// An operator changes the entity's parent: its record and this item name the next one from now on.
+    pub(super) fn restamp(&mut self, setting: &Setting, shard: u32) -> Option<StepRecord> {
         let (place, key) = setting.numbered(shard)?;
         let entity = setting.entity(place);
         let parent = setting.entity(entity.next_parent?).name;
@@ -50,14 +51,13 @@ impl World {
         }
         let after = self.store.get(&key).cloned().unwrap_or_default();
         let landed = vec![Landed { key, before: Some(before), after }];
-        Some(Account { landed, said: format!("it is under {parent} now") })
+        Some(StepRecord { landed, text: format!("its parent is {parent} now") })
     }
 
     /// Whether the table may drop the item now.
     ///
-    /// Six windows lie between a window's end and the expiry of an item that was used in it. They
-    /// are one here, so that an expiry is to be seen at all; a call that was planned before the
-    /// item's window ended is not under way for as long as that.
+    /// An item expires six windows after the end of the window in which it was last used. Here it is
+    /// one, so that expiries happen at all. No call is on its way for longer than that.
     pub(super) fn may_expire(&self, setting: &Setting, place: u8, item: &Item) -> bool {
         let now_ms = self.now_ms(setting);
         let expired = matches!(item.get("ttl"), Some(Value::Number(ttl)) if ttl * 1000 <= i128::from(now_ms));
@@ -67,12 +67,12 @@ impl World {
         expired && planned.all(|instant| ago_ms(instant) < setting.entity(place).length_ms())
     }
 
-    pub(super) fn expire(&mut self, setting: &Setting, shard: u32) -> Option<Account> {
+    pub(super) fn expire(&mut self, setting: &Setting, shard: u32) -> Option<StepRecord> {
         let (place, key) = setting.numbered(shard)?;
         self.store.get(&key).filter(|item| self.may_expire(setting, place, item))?;
         self.fault();
         self.ledgers[usize::from(place)].forget(&key.0);
         self.store.remove(&key);
-        Some(Account::said("the item is gone".into()))
+        Some(StepRecord::without_writes("the item is dropped".into()))
     }
 }

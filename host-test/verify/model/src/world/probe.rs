@@ -1,20 +1,21 @@
-//! What must be true of a rejection.
+//! What must be true of a rejection: R9 at that moment, I8 and I9 at the instant it names.
 
 use std::{iter, sync::Arc};
 
 use onewindow::{Call, Outcome, Reply, Step, preview, wire};
 
 use super::{
-    World,
-    client::describe,
     machine::{Known, Machine, clock},
-    number, parse, told,
+    parse::parse,
+    state::World,
 };
 use crate::{
-    entity::stamped_parent,
     ledger::Violation,
+    parent::stamped_parent,
+    quota::number,
     setting::Setting,
-    store::{Item, Request, Store, Value, write_item},
+    store::{Item, Request, Store, Value, json::write_item},
+    time::since_start,
 };
 
 impl World {
@@ -31,7 +32,7 @@ impl World {
         Some(report.limits.first()?.status.available)
     }
 
-    /// R9: who is rejected right after a look is so for want of tokens anywhere.
+    /// R9: a rejection right after a survey means that all shards together hold too little.
     pub(super) fn check_rejection(
         &self,
         setting: &Setting,
@@ -60,9 +61,9 @@ impl World {
         held.is_some_and(|held| held >= i64::try_from(setting.amount).unwrap_or(i64::MAX))
     }
 
-    /// I8, I9: at the instant that an entity told, with nobody else about, a request is admitted by
-    /// one fast and one materialising write on it, whatever those above it held. One more finds out
-    /// about a parent that the shard names and the entity's record does not.
+    /// I8, I9: a request at the instant that the rejection names, with no other client at work, is
+    /// admitted by one fast and one materialising write on the entity, whatever its parents held. One
+    /// more write is allowed where the shard names another parent than the entity's record.
     pub(super) fn probe(
         &self,
         setting: &Setting,
@@ -72,8 +73,8 @@ impl World {
     ) -> Result<(), Violation> {
         let then_ms = clock_ms + i64::try_from(retry_after_ms).unwrap_or(i64::MAX);
         if self.latest_end_ms(setting, place).is_some_and(|end_ms| end_ms > then_ms) {
-            // A clock ran ahead: nobody waits longer than one length for it (F15), so the instant
-            // is a little early and the answer then is another wait.
+            // A clock ran ahead. No retry delay is longer than one length (F15), so the instant is a
+            // little early, and the answer then is another rejection.
             return Ok(());
         }
         let mut store = self.store.clone();
@@ -87,19 +88,19 @@ impl World {
         for shard in 0..setting.entity(place).shard_count {
             let shards: Vec<u32> = iter::once(shard).chain(iter::repeat(0)).take(known.len()).collect();
             let Some(machine) = Machine::begin(setting, &known, &shards, clock(then_ms)) else { continue };
-            let most = 2 + u32::from(self.is_astray(setting, place, shard));
+            let most = 2 + u32::from(self.names_other_parent(setting, place, shard));
             ask(setting, place, machine, store.clone(), then_ms, most).map_err(|(invariant, how)| {
-                let then = told(then_ms);
+                let then = since_start(then_ms);
                 Violation::new(
                     invariant,
-                    format!("told to come back at {then}; then, on shard {shard}, {how}"),
+                    format!("rejected until {then}; at that instant, on shard {shard}, {how}"),
                 )
             })?;
         }
         Ok(())
     }
 
-    /// An entity and those above it, as their own records say now.
+    /// An entity and its parents, as their own records name them now.
     fn chain<'a>(&'a self, setting: &'a Setting, place: u8) -> impl Iterator<Item = u8> + 'a {
         let above = |place: &u8| {
             let record = self.store.get(&setting.entity(*place).record_key())?;
@@ -108,14 +109,15 @@ impl World {
         iter::successors(Some(place), above)
     }
 
-    /// Whether a shard names another parent than its entity's record does: they are stamped one by one.
-    fn is_astray(&self, setting: &Setting, place: u8, shard: u32) -> bool {
+    /// Whether a shard names another parent than its entity's record: they are stamped one by one.
+    fn names_other_parent(&self, setting: &Setting, place: u8, shard: u32) -> bool {
         let entity = setting.entity(place);
         let record = self.store.get(&entity.record_key());
-        let told = record.and_then(|record| stamped_parent(record));
-        self.store.get(&entity.shard_key(shard)).is_some_and(|item| stamped_parent(item) != told)
+        let recorded = record.and_then(|record| stamped_parent(record));
+        self.store.get(&entity.shard_key(shard)).is_some_and(|item| stamped_parent(item) != recorded)
     }
 
+    /// When the entity's latest window ends, epoch ms.
     fn latest_end_ms(&self, setting: &Setting, place: u8) -> Option<i64> {
         let start = |item: &Arc<Item>| number(item, "ws").and_then(|start| i64::try_from(start).ok());
         let latest = self.shards(setting, place).filter_map(start).max();
@@ -123,8 +125,8 @@ impl World {
     }
 }
 
-/// Asks with nobody else about, for `most` writes on the entity itself; in the end, which invariant does
-/// not hold, and how.
+/// Runs a request to its end with no other client at work, with `most` writes on the entity itself at
+/// most. The error says which invariant is broken, and how.
 fn ask(
     setting: &Setting,
     place: u8,
@@ -153,7 +155,16 @@ fn ask(
         if admitted && writes <= most {
             return Ok(());
         }
-        let said = outcome.map(|outcome| describe(&outcome)).unwrap_or_default();
-        return Err((if admitted { "I9" } else { "I8" }, format!("after {writes} writes: {said}")));
+        let answer = outcome.map(|outcome| describe(&outcome)).unwrap_or_default();
+        return Err((if admitted { "I9" } else { "I8" }, format!("after {writes} writes: {answer}")));
+    }
+}
+
+/// An outcome in words.
+pub(super) fn describe(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Admitted(_) => "admitted".into(),
+        Outcome::Rejected { retry_after_ms } => format!("rejected, retry in {retry_after_ms} ms"),
+        other => format!("{other:?}"),
     }
 }

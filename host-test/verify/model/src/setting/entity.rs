@@ -1,30 +1,31 @@
-//! An entity's bucket as it is at first.
+//! An entity, and what is stored of it at first.
 
 use onewindow::{Hint, Limit, Subject};
 
 use crate::{
+    quota::{LIMIT, TABLE, attribute},
     store::{Item, Key, Value},
-    world::{EPOCH_MS, LIMIT, TABLE, attribute},
+    time::EPOCH_MS,
 };
 
-/// Whose quota it is, and what is stored of it at first.
+/// An entity with a quota, and what is stored of it at first.
 #[derive(Clone, Debug)]
 pub struct Entity {
     /// What it is called.
     pub name: &'static str,
-    /// Whom its items debit besides: that entity's place in the setting.
+    /// The parent that is debited as well: that entity's place in the setting.
     pub parent: Option<u8>,
-    /// Whom its items may be stamped with later.
+    /// The parent that its items may be stamped with later.
     pub next_parent: Option<u8>,
     /// Shards it has.
     pub shard_count: u32,
     /// Those that exist at first.
     pub present: Vec<u32>,
-    /// One that was made after a doubling of which the others were not told; client 0 doubled.
+    /// A shard created by a doubling that was not propagated to the others; client 0 made the doubling.
     pub doubled: Option<u32>,
-    /// Whether they were made by an old writer: no `wa`, no `gc`.
+    /// Whether an old writer created the items: they have no `wa` and no `gc`.
     pub old_items: bool,
-    /// Whether shard 0 holds a grant of the whole, and the others none of it: they were made after
+    /// Whether shard 0 holds a grant of the whole capacity and the others none: they were created by
     /// a doubling in this window.
     pub wide: bool,
     /// When the items were last refilled, ms before the world began; none: as their window began.
@@ -33,16 +34,16 @@ pub struct Entity {
     pub capacity: u64,
     /// The window's length.
     pub length_seconds: u64,
-    /// When the window in force at first began, ms before the world did; none: no window yet.
+    /// When the first window began, ms before the world did; none: no window yet.
     pub began_ms: Option<i64>,
-    /// What the write budget of one shard holds, millitokens; the others' are full.
+    /// What the write budget of shard `wcu_of` holds, millitokens; the others' are full.
     pub wcu_milli: i128,
-    /// Which one.
+    /// The shard whose write budget is not full.
     pub wcu_of: u32,
 }
 
 impl Default for Entity {
-    /// Two shards, a window that is just over, and nobody above.
+    /// Two shards, a window that is just over, and no parent.
     fn default() -> Self {
         Self {
             name: "e",
@@ -64,7 +65,7 @@ impl Default for Entity {
 }
 
 impl Entity {
-    /// What clients ask for.
+    /// The subject of its requests.
     #[must_use]
     pub fn subject(&self) -> Subject {
         Subject::new(TABLE, "n", self.name, "r")
@@ -111,19 +112,19 @@ impl Entity {
         self.present.iter().copied().chain(self.doubled)
     }
 
-    /// How many shards there are, to whom was told of the doubling and to whom was not.
-    fn count(&self, is_told: bool) -> u32 {
-        if is_told { self.shard_count * 2 } else { self.shard_count }
+    /// The shard count as somebody knows it who learned of the doubling, or who did not.
+    fn count(&self, knows_doubling: bool) -> u32 {
+        if knows_doubling { self.shard_count * 2 } else { self.shard_count }
     }
 
-    /// What a client knows at first; none: somebody new.
+    /// What a client knows at first; none: a client that comes later.
     #[must_use]
     pub fn hint(&self, client: Option<u8>) -> Hint {
         let shard_count = self.count(self.doubled.is_some() && client == Some(0));
         Hint { key: self.subject().hint_key(), shard_count, rejections: Vec::new() }
     }
 
-    /// A shard's item at first, which the table may drop after so long.
+    /// A shard's item at first; the table may drop it after `lifetime_seconds`.
     #[must_use]
     pub fn item(&self, shard: u32, lifetime_seconds: u64) -> Item {
         let number = |number: i128| Value::Number(number);
@@ -166,19 +167,4 @@ impl Entity {
         }
         item
     }
-}
-
-/// Whom an item, or an entity's own record, says is debited besides.
-#[must_use]
-pub fn stamped_parent(item: &Item) -> Option<&str> {
-    match (item.get("cascade"), item.get("parent_id")) {
-        (Some(Value::Boolean(true)), Some(Value::Text(parent))) => Some(parent),
-        _ => None,
-    }
-}
-
-/// Stamps an item, or an entity's own record.
-pub(crate) fn stamp(item: &mut Item, parent: &str) {
-    item.insert("cascade".into(), Value::Boolean(true));
-    item.insert("parent_id".into(), Value::Text(parent.into()));
 }
