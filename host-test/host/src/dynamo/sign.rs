@@ -17,7 +17,7 @@ use http::{
 };
 use onewindow::Call;
 
-use crate::Credentials;
+use super::credentials::Credentials;
 
 const SERVICE: &str = "dynamodb";
 const AMZ_JSON: &str = "application/x-amz-json-1.0";
@@ -33,7 +33,7 @@ fn api(operation: &str) -> &'static str {
 
 /// Makes signed requests of calls.
 #[derive(Debug)]
-pub struct Signer {
+pub(super) struct Signer {
     url: Uri,
     text: String,
     region: String,
@@ -68,7 +68,7 @@ impl Signer {
     ///
     /// # Errors
     /// Where no request to it could be signed.
-    pub fn new(endpoint: &str, region: &str, credentials: Credentials) -> Result<Self, SignerError> {
+    pub(super) fn new(endpoint: &str, region: &str, credentials: Credentials) -> Result<Self, SignerError> {
         let bad = |reason: String| SignerError::Endpoint { read: endpoint.to_owned(), reason };
         let url: Uri = endpoint.parse().map_err(|error: http::uri::InvalidUri| bad(error.to_string()))?;
         if !matches!(url.scheme_str(), Some("http" | "https")) {
@@ -101,7 +101,7 @@ impl Signer {
     ///
     /// # Errors
     /// Says why it cannot be signed.
-    pub fn request(&self, call: &Call, now: SystemTime) -> Result<Request<String>, String> {
+    pub(super) fn request(&self, call: &Call, now: SystemTime) -> Result<Request<String>, String> {
         let refused = |error: &dyn std::error::Error| format!("the request cannot be signed: {error}");
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = Method::POST;
@@ -138,7 +138,7 @@ impl Signer {
     }
 
     /// Signs from now on for a table whose clock is this far ahead of ours.
-    pub fn adopt_offset(&self, offset_ms: i64) {
+    pub(super) fn adopt_offset(&self, offset_ms: i64) {
         self.offset_ms.store(offset_ms, Ordering::Relaxed);
     }
 
@@ -155,8 +155,7 @@ fn header_value(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
 }
 
 /// How far a reply's `Date` is ahead of `now`, ms; none where it is no date.
-#[must_use]
-pub fn offset_ms(date: &HeaderValue, now: SystemTime) -> Option<i64> {
+pub(super) fn offset_ms(date: &HeaderValue, now: SystemTime) -> Option<i64> {
     let date = httpdate::parse_http_date(date.to_str().ok()?).ok()?;
     match date.duration_since(now) {
         Ok(ahead) => i64::try_from(ahead.as_millis()).ok(),

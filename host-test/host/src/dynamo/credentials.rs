@@ -46,7 +46,7 @@ impl Credentials {
         ))
     }
 
-    pub(crate) fn inner(&self) -> &aws_credential_types::Credentials {
+    pub(super) fn inner(&self) -> &aws_credential_types::Credentials {
         &self.0
     }
 }
