@@ -170,7 +170,7 @@ async fn the_models_table_answers_as_the_embedded_engine_does() {
             vec![dice.write(dice.0.clone().usize(..4), false)]
         };
         let call = encode(common::TABLE, &writes).expect("a request");
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         let theirs = client.perform(std::slice::from_ref(&call), deadline, &mut Cost::default()).await;
         let request = Request::parse(call.operation, &call.body).expect("the model reads it");
         let (ours, _) = store.execute(&request);

@@ -371,7 +371,7 @@ impl Play {
         let write = refill::write(Some(&image("old")), &image("new"), now_ms).expect("nothing is amiss");
         let calls: Vec<_> =
             write.iter().map(|write| encode(TABLE, std::slice::from_ref(write)).unwrap()).collect();
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         let replies = self.world.raw.perform(&calls, deadline, &mut Cost::default()).await;
         let wrote = replies.iter().any(|reply| matches!(reply, Reply::Http { status: 200, .. }));
         let end = result_of(events, at);

@@ -5,14 +5,16 @@
 
 #![expect(clippy::print_stdout, reason = "the table of differences is the point")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, ensure};
 use fastrand::Rng;
 use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Outcome, Reply, Resend, Step, Subject};
 use onewindow_host::{Client, ClientConfig, Cost, Credentials};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::{
     history::{Image, number},

@@ -269,7 +269,7 @@ impl Soak<'_> {
             "ExpressionAttributeValues": { ":v0": { "N": "0" } },
         });
         let call = Call { operation: "UpdateItem", body: body.to_string(), resend: Resend::Idempotent };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+        let deadline = std::time::Instant::now() + Duration::from_secs(1);
         for _ in 0..SPENT_TIMES {
             // It may suffer a fault like any other.
             self.client.perform(std::slice::from_ref(&call), deadline, &mut Cost::default()).await;
@@ -320,7 +320,7 @@ impl Soak<'_> {
                 body["ExclusiveStartKey"] = from.take();
             }
             let call = Call { operation: "Scan", body: body.to_string(), resend: Resend::Idempotent };
-            let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+            let deadline = std::time::Instant::now() + Duration::from_secs(60);
             let replies = direct.perform(&[call], deadline, &mut Cost::default()).await;
             let [Reply::Http { status: 200, body }] = &replies[..] else {
                 anyhow::bail!("the table cannot be read: {replies:?}");

@@ -1,37 +1,45 @@
-//! One signed request, one reply.
+//! The transport of ordinary programs: HTTP/1.1 by reqwest, on Tokio.
 
-use std::{
-    error::Error,
-    time::{Duration, SystemTime},
+use std::{error::Error, time::Duration};
+
+use http::{Request, header::DATE};
+use onewindow::Reply;
+use reqwest::{Response, Url, redirect, retry};
+
+use super::{
+    client::Client,
+    config::ClientConfig,
+    sign::SignerError,
+    transport::{Received, Transport},
 };
 
-use http::header::DATE;
-use onewindow::{Call, Reply};
-use reqwest::{Client, Method, Request, Response, Url, redirect, retry};
-
-use super::{ClientConfig, ConfigError};
-use crate::sign::{self, Signer, SignerError};
-
-#[derive(Debug)]
-pub(super) struct Exchange {
-    http: Client,
-    url: Url,
-    signer: Signer,
+/// HTTP/1.1 over TCP or TLS, with kept connections. It runs inside a Tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Http {
+    http: reqwest::Client,
     reply_limit_bytes: usize,
 }
 
-/// What came back.
-pub(super) struct Received {
-    pub(super) reply: Reply,
-    /// How far the table's clock is ahead of ours, as its reply says, ms.
-    pub(super) offset_ms: Option<i64>,
+/// Why a client cannot be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Nothing can be signed for this endpoint, region or key.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// The TLS or HTTP backend could not be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Http(#[from] reqwest::Error),
 }
 
-impl Exchange {
-    pub(super) fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
+impl Client<Http> {
+    /// A client for an endpoint. Nothing is sent.
+    ///
+    /// # Errors
+    /// Where the endpoint is no URL, or the TLS backend cannot be set up.
+    pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
         let url = endpoint(&config.endpoint)?;
-        let signer = Signer::new(url.as_str(), &config.region, config.credentials.clone())?;
-        let mut builder = Client::builder()
+        let mut builder = reqwest::Client::builder()
             .connect_timeout(config.connect_timeout)
             .http1_only()
             .tcp_nodelay(true)
@@ -41,39 +49,32 @@ impl Exchange {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        Ok(Self { http: builder.build()?, signer, url, reply_limit_bytes: config.reply_limit_bytes })
+        let transport = Http { http: builder.build()?, reply_limit_bytes: config.reply_limit_bytes };
+        Ok(Self::over(transport, config)?)
     }
+}
 
-    /// Whatever happens is a reply.
-    pub(super) async fn send(&self, call: &Call, timeout: Duration) -> Received {
-        let failed = |reason| Received { reply: Reply::Failed(reason), offset_ms: None };
-        match tokio::time::timeout(timeout, self.exchange(call)).await {
-            Ok(Ok(received)) => received,
-            Ok(Err(reason)) => failed(reason),
-            Err(_) => failed(format!("no reply within {} ms", timeout.as_millis())),
+impl Transport for Http {
+    async fn send(&self, request: Request<String>, timeout: Duration) -> Received {
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(received) => received.unwrap_or_else(Received::failed),
+            Err(_) => Received::failed(format!("no reply within {} ms", timeout.as_millis())),
         }
     }
 
-    /// Signs from now on for a table whose clock is this far ahead of ours.
-    pub(super) fn adopt_offset(&self, offset_ms: i64) {
-        self.signer.adopt_offset(offset_ms);
+    async fn pause(&self, wait: Duration) {
+        tokio::time::sleep(wait).await;
     }
+}
 
-    async fn exchange(&self, call: &Call) -> Result<Received, String> {
-        let response = self.http.execute(self.request(call)?).await.map_err(|error| reason(&error))?;
-        let offset_ms =
-            response.headers().get(DATE).and_then(|date| sign::offset_ms(date, SystemTime::now()));
+impl Http {
+    async fn exchange(&self, request: Request<String>) -> Result<Received, String> {
+        let request = request.try_into().map_err(|error| reason(&error))?;
+        let response = self.http.execute(request).await.map_err(|error| reason(&error))?;
+        let date = response.headers().get(DATE).cloned();
         let status = response.status().as_u16();
         let body = self.body(response).await?;
-        Ok(Received { reply: Reply::Http { status, body }, offset_ms })
-    }
-
-    fn request(&self, call: &Call) -> Result<Request, String> {
-        let (parts, body) = self.signer.request(call, SystemTime::now())?.into_parts();
-        let mut request = Request::new(Method::POST, self.url.clone());
-        *request.headers_mut() = parts.headers;
-        *request.body_mut() = Some(body.into());
-        Ok(request)
+        Ok(Received { reply: Reply::Http { status, body }, date })
     }
 
     /// The body, up to the limit.
@@ -93,7 +94,7 @@ impl Exchange {
     }
 }
 
-/// The endpoint in its normal form.
+/// The endpoint as a URL. Without a path, as a signer's check demands.
 fn endpoint(read: &str) -> Result<Url, ConfigError> {
     let bad = |reason: String| SignerError::Endpoint { read: read.to_owned(), reason };
     Ok(Url::parse(read).map_err(|error| bad(error.to_string()))?)

@@ -5,7 +5,11 @@ use std::{env, fmt};
 /// An access key, its secret, and the session token where it is temporary. Its `Debug` shows no
 /// secret.
 #[derive(Clone)]
-pub struct Credentials(aws_credential_types::Credentials);
+pub struct Credentials {
+    pub(super) access_key_id: String,
+    pub(super) secret_access_key: String,
+    pub(super) session_token: Option<String>,
+}
 
 impl Credentials {
     /// Credentials that stay as they are.
@@ -15,7 +19,8 @@ impl Credentials {
         secret_access_key: impl Into<String>,
         session_token: Option<String>,
     ) -> Self {
-        Self(aws_credential_types::Credentials::from_keys(access_key_id, secret_access_key, session_token))
+        let (access_key_id, secret_access_key) = (access_key_id.into(), secret_access_key.into());
+        Self { access_key_id, secret_access_key, session_token }
     }
 
     /// Credentials for an engine that checks none.
@@ -45,17 +50,13 @@ impl Credentials {
             set("AWS_SESSION_TOKEN"),
         ))
     }
-
-    pub(crate) fn inner(&self) -> &aws_credential_types::Credentials {
-        &self.0
-    }
 }
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials")
-            .field("access_key_id", &self.0.access_key_id())
-            .field("session_token", &self.0.session_token().is_some())
+            .field("access_key_id", &self.access_key_id)
+            .field("session_token", &self.session_token.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -80,18 +81,18 @@ mod tests {
     }
 
     #[test]
-    fn a_session_token_is_taken_where_it_is_set() {
+    fn a_session_token_is_used_where_it_is_set() {
         let keys = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret\n")];
         let fixed = of(&[("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret\n")]).unwrap();
-        assert_eq!(fixed.inner().access_key_id(), keys[0].1);
-        assert_eq!(fixed.inner().secret_access_key(), "secret");
-        assert_eq!(fixed.inner().session_token(), None);
+        assert_eq!(fixed.access_key_id, keys[0].1);
+        assert_eq!(fixed.secret_access_key, "secret");
+        assert_eq!(fixed.session_token, None);
         let temporary = of(&[
             ("AWS_ACCESS_KEY_ID", "id"),
             ("AWS_SECRET_ACCESS_KEY", "secret"),
             ("AWS_SESSION_TOKEN", "token"),
         ]);
-        assert_eq!(temporary.unwrap().inner().session_token(), Some("token"));
+        assert_eq!(temporary.unwrap().session_token.as_deref(), Some("token"));
     }
 
     #[test]

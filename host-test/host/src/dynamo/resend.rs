@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use onewindow::{Resend, wire::Classification};
 
-/// How long one attempt may take, whatever is left of the caller's deadline.
-pub const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(500);
-/// No attempt is worth beginning with less time than this.
+/// With less time than this no attempt is begun.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// How long to wait between attempts.
@@ -30,7 +28,7 @@ impl Default for Waits {
 
 /// What to do about a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     /// Hand it on.
     Keep,
     /// Wait, and send the call again.
@@ -41,7 +39,7 @@ pub enum Verdict {
 
 /// The attempts at one call.
 #[derive(Debug)]
-pub struct Attempts {
+pub(super) struct Attempts {
     /// The next wait is drawn from zero to this.
     ceiling: Duration,
     longest: Duration,
@@ -50,14 +48,13 @@ pub struct Attempts {
 
 impl Attempts {
     /// None made yet.
-    #[must_use]
-    pub fn new(waits: Waits) -> Self {
+    pub(super) fn new(waits: Waits) -> Self {
         Self { ceiling: waits.first, longest: waits.longest, skew_corrected: false }
     }
 
     /// What to do about the last attempt's reply, with so much time left. `offset_ms` is how far
     /// the reply's `Date` is ahead of us.
-    pub fn judge(
+    pub(super) fn judge(
         &mut self,
         reply: &Classification,
         resend: Resend,
@@ -127,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_give_twice_is_sent_again_only_where_nothing_was_written() {
+    fn what_could_credit_twice_is_sent_again_only_where_nothing_was_written() {
         let throttled = Classification::Retry("throttled".into());
         assert_eq!(attempts(10, 35).judge(&lost(), Resend::Never, None, HOUR), Verdict::Keep);
         let again = attempts(10, 35).judge(&throttled, Resend::Never, None, HOUR);
