@@ -1,6 +1,6 @@
 //! The vectors, through the component.
 
-#[path = "../../../component/tests/support/vectors.rs"]
+#[path = "../../../../component/tests/support/vectors.rs"]
 mod vectors;
 
 use onewindow_host::engine::{

@@ -1,14 +1,12 @@
 //! The limiter over real HTTP: lost replies, throttles, a clock that is off, a component that is
 //! broken, and the follow-ups after the answer.
 
-mod common;
-
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use common::{
+use crate::common::{
     Fate, Fates, START_MS, TABLE, component, database, engines, limiter, operate, options, refusal,
 };
 use futures::future::join_all;

@@ -1,14 +1,14 @@
 //! The model's table answers as a real engine does: the same random writes, conditions and
 //! transactions on both, compared reply by reply.
 
-mod common;
-
 use std::{borrow::Cow, time::Duration};
 
 use onewindow::{Action, Attribute, Change, ConditionalWrite, Field, Reply, Term, Test, Value, Verb, encode};
 use onewindow_host::{Client, Cost};
 use onewindow_model::store::{Request, Store};
 use serde_json::Value as Json;
+
+use crate::common;
 
 /// Fields that hold a string, a boolean, and nothing ever.
 const TEXT: Field = Field::ParentId;

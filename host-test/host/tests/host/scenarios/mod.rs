@@ -6,16 +6,11 @@
 //! difference too. What reads the configuration and the namespace is not counted: we are handed
 //! both.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod gate;
-#[allow(dead_code, reason = "it is the end-to-end tests'")]
-#[path = "../e2e/kit.rs"]
-mod kit;
 mod play;
 mod recording;
 
-use common::{START_MS, engines};
+use crate::common::{START_MS, engines};
 use onewindow::Settlement;
 use play::Play;
 use serde_json::{Value as Json, json};

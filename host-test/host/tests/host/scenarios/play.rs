@@ -14,11 +14,13 @@ use onewindow::{
 use onewindow_host::{Answer, Client, Clock, Cost, Engine, Lease, Limiter, LimiterOptions, limiter::Settled};
 use serde_json::{Map, Value as Json, json};
 
+use super::{
+    gate::Gate,
+    recording::{Event, Kind, Recording, limits, text},
+};
 use crate::{
     common::{self, START_MS, TABLE},
-    gate::Gate,
     kit::{self, World},
-    recording::{Event, Kind, Recording, limits, text},
 };
 
 const NAMESPACE: &str = "nsfixed0001";

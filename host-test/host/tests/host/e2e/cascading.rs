@@ -86,7 +86,7 @@ async fn section_7_with_kept_configuration_it_is_three_updates_side_by_side() {
     for engine in engines() {
         let world = World::new(engine, 100).await;
         hierarchy(&world).await;
-        let limiter = crate::configuring::keeping(&world, std::time::Duration::from_secs(3600));
+        let limiter = super::configuring::keeping(&world, std::time::Duration::from_secs(3600));
         for _ in 0..2 {
             assert!(limiter.acquire_cascading(world.request(1)).await.decision.outcome.is_admitted());
         }

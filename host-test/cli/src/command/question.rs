@@ -1,4 +1,4 @@
-//! What `acquire` and `preview` share: whose balance, which limits, and how it is told.
+//! What `acquire` and `preview` share: whose balance, which limits, which table, and the form of the answer.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
 const DEADLINE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
-pub(crate) struct LookArgs {
+pub(crate) struct QuestionArgs {
     /// Who is limited.
     entity: String,
     /// What is used.
@@ -41,8 +41,8 @@ pub(crate) struct Question {
     pub(crate) limits: Vec<Limit>,
 }
 
-impl LookArgs {
-    pub(crate) async fn question(self) -> anyhow::Result<Question> {
+impl QuestionArgs {
+    pub(crate) async fn open(self) -> anyhow::Result<Question> {
         let engine: Engine = self.engine.engine()?;
         let store = self.store.open().await?;
         let options = LimiterOptions { deadline: DEADLINE, ..LimiterOptions::default() };

@@ -1,30 +1,30 @@
-//! The shards' windows as a drawing: one row a shard, time from left to right.
+//! The shards' windows as a chart: one row for each shard, time from left to right.
 
 use std::collections::BTreeMap;
 
-/// How far a shard has come with a window.
+/// What a shard has of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    /// It was told of the window; its balance is not reset yet.
-    Told,
-    /// Its balance is of the window.
+pub(super) enum Progress {
+    /// The window was propagated to it; its balance is not reset yet.
+    Pending,
+    /// Its balance is of this window.
     Applied,
 }
 
-/// Every window that any shard was seen in.
+/// Every window that a preview showed on a shard.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
-    /// By shard and start: the end, and how far it came. Instants in ms.
-    windows: BTreeMap<(u32, u64), (u64, Stage)>,
+pub(super) struct Chart {
+    /// By shard and start: the end, and the shard's progress. Instants in ms.
+    windows: BTreeMap<(u32, u64), (u64, Progress)>,
 }
 
-/// Columns before the drawing.
+/// Columns before the bars.
 const MARGIN: usize = 9;
 
-impl Timeline {
-    pub(super) fn saw(&mut self, shard: u32, start_ms: u64, end_ms: u64, stage: Stage) {
-        let entry = self.windows.entry((shard, start_ms)).or_insert((end_ms, stage));
-        entry.1 = entry.1.max(stage);
+impl Chart {
+    pub(super) fn add(&mut self, shard: u32, start_ms: u64, end_ms: u64, progress: Progress) {
+        let entry = self.windows.entry((shard, start_ms)).or_insert((end_ms, progress));
+        entry.1 = entry.1.max(progress);
     }
 
     /// The ends of the windows, earliest first. Openers milliseconds apart make ends milliseconds
@@ -36,7 +36,7 @@ impl Timeline {
         ends
     }
 
-    /// The rows, `width` columns wide at most; `clock` spells an instant in five columns.
+    /// The rows, `width` columns wide at most; `clock` writes an instant in five columns.
     pub(super) fn draw(&self, width: usize, clock: impl Fn(u64) -> String) -> Vec<String> {
         let first = self.windows.keys().map(|(_, start_ms)| *start_ms).min();
         let (Some(first_ms), Some(last_ms)) = (first, self.ends_ms().last().copied()) else {
@@ -53,9 +53,10 @@ impl Timeline {
             .into_iter()
             .map(|shard| {
                 let mut cells = vec![' '; columns];
-                for ((_, start_ms), (end_ms, stage)) in self.windows.range((shard, 0)..=(shard, u64::MAX)) {
+                for ((_, start_ms), (end_ms, progress)) in self.windows.range((shard, 0)..=(shard, u64::MAX))
+                {
                     let (from, to) = (column(*start_ms), column(*end_ms));
-                    let bar = if *stage == Stage::Applied { '█' } else { '░' };
+                    let bar = if *progress == Progress::Applied { '█' } else { '░' };
                     let cells = &mut cells[from..to];
                     cells.fill(bar);
                     if let Some(first) = cells.first_mut() {
@@ -89,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn windows_stand_one_after_the_other_above_their_ends() {
-        let mut timeline = Timeline::default();
-        timeline.saw(0, 0, 100_000, Stage::Applied);
-        timeline.saw(1, 50_000, 100_000, Stage::Applied);
-        timeline.saw(0, 100_000, 200_000, Stage::Applied);
-        timeline.saw(1, 100_000, 200_000, Stage::Told);
-        let rows = timeline.draw(32, |ms| clock(ms / 1000));
+    fn windows_follow_each_other_above_their_ends() {
+        let mut chart = Chart::default();
+        chart.add(0, 0, 100_000, Progress::Applied);
+        chart.add(1, 50_000, 100_000, Progress::Applied);
+        chart.add(0, 100_000, 200_000, Progress::Applied);
+        chart.add(1, 100_000, 200_000, Progress::Pending);
+        let rows = chart.draw(32, |ms| clock(ms / 1000));
         assert_eq!(
             rows,
             [
@@ -108,22 +109,22 @@ mod tests {
 
     #[test]
     fn a_shard_that_has_reset_stays_reset() {
-        let mut timeline = Timeline::default();
-        timeline.saw(0, 0, 100_000, Stage::Applied);
-        timeline.saw(0, 0, 100_000, Stage::Told);
-        assert!(timeline.draw(32, |ms| clock(ms / 1000))[0].contains('█'));
+        let mut chart = Chart::default();
+        chart.add(0, 0, 100_000, Progress::Applied);
+        chart.add(0, 0, 100_000, Progress::Pending);
+        assert!(chart.draw(32, |ms| clock(ms / 1000))[0].contains('█'));
     }
 
     #[test]
     fn ends_that_are_milliseconds_apart_are_one() {
-        let mut timeline = Timeline::default();
-        timeline.saw(0, 0, 100_000, Stage::Applied);
-        timeline.saw(1, 4, 100_004, Stage::Applied);
-        assert_eq!(timeline.ends_ms(), [100_000]);
+        let mut chart = Chart::default();
+        chart.add(0, 0, 100_000, Progress::Applied);
+        chart.add(1, 4, 100_004, Progress::Applied);
+        assert_eq!(chart.ends_ms(), [100_000]);
     }
 
     #[test]
-    fn nothing_is_drawn_of_nothing() {
-        assert!(Timeline::default().draw(80, |_| String::new()).is_empty());
+    fn an_empty_chart_has_no_rows() {
+        assert!(Chart::default().draw(80, |_| String::new()).is_empty());
     }
 }
