@@ -1,7 +1,11 @@
 //! The bed of the measurements end to end: the embedded engine and each client in a process of its own,
 //! so that what a client's process takes is the client's alone.
 
-use std::{path::Path, process::Stdio, time::Duration};
+use std::{
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use onewindow::{Call, Reply, Resend, Subject};
@@ -11,7 +15,6 @@ use serde_json::{Value as Json, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
-    time::Instant,
 };
 
 /// No answer is worth waiting for longer.

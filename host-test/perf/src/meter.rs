@@ -115,7 +115,7 @@ async fn handle(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     let mut asked: Json = serde_json::from_slice(&body).unwrap_or_default();
     let operation = operation(&headers);
     let body = if metered(operation, &mut asked) { asked.to_string().into() } else { body };
-    let Ok(answer) = shared.table.pass_on(&headers, body).await else {
+    let Ok(answer) = shared.table.forward(&headers, body).await else {
         return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
     };
     let told = serde_json::from_slice(answer.body()).unwrap_or_default();

@@ -8,7 +8,10 @@ use std::time::Duration;
 use common::{Fates, START_MS, TABLE, database, engines, operate, options, refusal};
 use onewindow::Limit;
 use onewindow_host::{Client, ClientConfig, Clock, Embedded, Engine, Limiter, LimiterOptions, OnUnavailable};
-use onewindow_surface::server::{self, FieldForm, Service};
+use onewindow_surface::{
+    http::FieldForm,
+    server::{self, Service},
+};
 use reqwest::{Method, Response, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};

@@ -2,7 +2,7 @@
 
     worker.py ROLE PLAN       ROLE: setup | sync | async | old | reader | differ, PLAN: a JSON object
 
-A worker takes tokens at random until it is killed or its input ends. It prints one JSON object a line:
+A worker acquires tokens at random until it is killed or its input ends. It prints one JSON object a line:
 `{"acquires": …, "admitted": …, "rejected": …}`, counted since its start, and `{"error": …}` for whatever
 the library raised that is not an answer.
 """
@@ -20,7 +20,7 @@ import warnings
 from datetime import timedelta
 
 warnings.simplefilter("ignore")
-# The old writer is told of a limit it does not know on each acquire.
+# The old writer warns on each acquire of a limit that it does not know.
 logging.disable(logging.WARNING)
 
 ROLE, PLAN = sys.argv[1], json.loads(sys.argv[2])
@@ -56,18 +56,18 @@ def entity():
 
 
 class Count:
-    """What was asked and answered; told now and then."""
+    """Acquires and their answers; printed now and then."""
 
     def __init__(self):
         self.acquires = self.admitted = self.rejected = 0
-        self.told = 0.0
+        self.printed = 0.0
 
     def add(self, admitted):
         self.acquires += 1
         self.admitted += admitted
         self.rejected += not admitted
-        if time.monotonic() - self.told > 0.25:
-            self.told = time.monotonic()
+        if time.monotonic() - self.printed > 0.25:
+            self.printed = time.monotonic()
             tell(acquires=self.acquires, admitted=self.admitted, rejected=self.rejected)
 
 

@@ -1,5 +1,5 @@
-//! Recorded scenarios of the peer: every state it left behind is read and served. Its calls are made
-//! again over HTTP, in the host's tests.
+//! Recorded scenarios of the peer: every state it left behind is read and served. The host's tests
+//! repeat its calls over HTTP.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use onewindow::{
     Outcome,
     internals::{decode_item, preview},
 };
-use onewindow_model::store::{Item, Store, request};
+use onewindow_model::store::{Item, Store, json};
 use serde_json::Value as Json;
 
 use crate::{
@@ -42,7 +42,7 @@ fn dump(event: &Json) -> BTreeMap<u32, Item> {
     items
         .filter_map(|json| {
             let shard = json["PK"]["S"].as_str()?.strip_prefix(PK)?.parse().ok()?;
-            Some((shard, request::item(json).expect("an item")))
+            Some((shard, json::item(json).expect("an item")))
         })
         .collect()
 }

@@ -8,13 +8,13 @@ use onewindow::{
         refill,
     },
 };
-use onewindow_model::store::{Item, Request, Store, request};
+use onewindow_model::store::{Item, Request, Store, json};
 use serde_json::{Value as Json, json};
 
 use crate::{Tally, cases, items::with_key};
 
 fn item(json: &Json) -> Item {
-    request::item(json).expect("an item")
+    json::item(json).expect("an item")
 }
 
 #[test]
@@ -45,10 +45,11 @@ fn propagation() {
     tally.expect(&[]);
 }
 
-/// The peer weighs what was consumed against what is left, and leaves the rest to the next use.
+/// The peer compares what was consumed with what is left, and may leave the refill to the next use.
 const WORTH_IT: &str = "section 6.10: whatever a consumed item can be raised by is written";
 
-const ONLY_RAISES: &str = "section 6.10: what is above its ceiling is left to the next pass to clamp";
+const ONLY_RAISES: &str =
+    "section 6.10: what is above its ceiling is left to the next materialisation to clamp";
 
 #[test]
 fn aggregator_refill() {
@@ -66,7 +67,7 @@ fn aggregator_refill() {
             !store.execute(&request).1.is_empty()
         });
         let theirs = case.output["condition_holds_on_new_image"].as_bool();
-        // Ours lands on the image it was planned from, always.
+        // Ours always lands on the image it was planned from.
         assert_ne!(ours, Some(false), "case {}", case.number);
         let above = new.limits.iter().any(|limit| {
             let share = limit.capacity_milli.div_euclid(new.shard_count.into());
@@ -81,7 +82,7 @@ fn aggregator_refill() {
     tally.expect(&[(WORTH_IT, 17), (ONLY_RAISES, 7)]);
 }
 
-/// A lease of what an item's shard would give back, or has given too little of.
+/// A lease of what an item's shard would be credited, or debited in addition.
 fn lease(
     shard: &onewindow::internals::Shard,
     delta_milli: &serde_json::Map<String, Json>,
