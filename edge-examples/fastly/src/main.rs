@@ -7,12 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use executor::{block_on, tick};
 use fastly::{
     Body, ConfigStore, Response, SecretStore,
     http::{request::PollResult, serve::Serve},
     log::Endpoint,
 };
-use executor::{block_on, tick};
 use onewindow::Reply;
 use onewindow_host::{
     Engine, Received, Transport,

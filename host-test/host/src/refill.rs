@@ -113,7 +113,7 @@ impl Refiller {
                 let page = match ask(&self.streams, "GetRecords", body).await {
                     Ok(page) => page,
                     Err(error) => {
-                        // It may have expired: the shard is taken up again, which repeats records.
+                        // It may have expired: the shard is read from its start again, which repeats records.
                         self.iterators.remove(&shard);
                         return Err(error);
                     }

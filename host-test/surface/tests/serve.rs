@@ -362,7 +362,7 @@ async fn a_corrupt_item_names_its_attribute() {
 }
 
 #[tokio::test]
-async fn contention_is_told_from_exhaustion() {
+async fn contention_is_not_exhaustion() {
     let database = database().await;
     let mut config = database.client_config();
     config.interpose =

@@ -14,9 +14,10 @@ use super::http::Http;
 use super::{
     config::ClientConfig,
     cost::Cost,
+    date::offset_ms,
     interpose::Before,
     resend::{Attempts, Verdict},
-    sign::{self, Signer, SignerError},
+    sign::{Signer, SignerError},
     stats::{Counters, Stats},
     transport::{Received, Transport},
 };
@@ -89,7 +90,7 @@ impl<T: Transport> Client<T> {
         let mut sent = 0;
         loop {
             let Received { reply, date } = self.attempt(call, deadline, &mut sent).await;
-            let offset_ms = date.and_then(|date| sign::offset_ms(&date, SystemTime::now()));
+            let offset_ms = date.and_then(|date| offset_ms(&date, SystemTime::now()));
             let classified = classify(&reply);
             let left = deadline.saturating_duration_since(Instant::now());
             match attempts.judge(&classified, call.resend, offset_ms, left) {

@@ -7,6 +7,7 @@ mod client;
 mod config;
 mod cost;
 mod credentials;
+mod date;
 mod failure;
 #[cfg(feature = "native")]
 mod http;

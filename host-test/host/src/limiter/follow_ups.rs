@@ -147,9 +147,9 @@ impl Drop for Open {
     fn drop(&mut self) {
         let mut open = lock(&self.0.open);
         open.follow_ups -= 1;
-        if open.follow_ups == 0 {
-            open.waiting.drain(..).for_each(Waker::wake);
-        }
+        let done = if open.follow_ups == 0 { mem::take(&mut open.waiting) } else { Vec::new() };
+        drop(open); // whoever is woken may ask at once
+        done.into_iter().for_each(Waker::wake);
     }
 }
 

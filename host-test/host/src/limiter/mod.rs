@@ -1,6 +1,6 @@
 //! The limiter: an engine, a client and a clock, and the loop between them.
 //!
-//! Each answer is a `tracing` span `onewindow.acquire` at the level debug, with the outcome,
+//! Each request for tokens is a `tracing` span `onewindow.acquire` at the level debug, with the outcome,
 //! round trips, requests, resends, the reset instant and the wait; no entity is named.
 
 mod acquire;
@@ -36,8 +36,8 @@ use crate::{
 
 /// Enforces limits on a table. Cheap to clone; clones share everything.
 ///
-/// Where a future of its is dropped half-way, it is as if the host had crashed: nothing is admitted
-/// that was not written, and what was written stays debited.
+/// Dropping one of its futures half-way is like a crash of the host: nothing is admitted that was not
+/// written, and what was written stays debited.
 pub struct Limiter<#[cfg(feature = "native")] T = Http, #[cfg(not(feature = "native"))] T> {
     inner: Arc<Inner<T>>,
 }
@@ -130,7 +130,7 @@ impl<T: Transport> Limiter<T> {
         self.inner.options.clock.now_ms()
     }
 
-    /// When a caller who asks now has waited long enough.
+    /// Until when a caller waits who asks now.
     fn deadline(&self) -> Instant {
         Instant::now() + self.inner.options.deadline
     }

@@ -182,8 +182,8 @@ impl Fixture {
         }
     }
 
-    /// Spreads the entity over so many shards, each with an item of its own. The shards are made by
-    /// another host: a runtime that remembers nothing would stay on the first as long as that serves.
+    /// Spreads the entity over this many shards, each with an item. Another host creates them: a runtime
+    /// without a memory would use the first shard as long as that admits.
     pub(crate) async fn spread(&self, count: u32, limits: &Value) {
         assert_eq!(self.acquire(1, limits).await.status, 200);
         self.amend(0, &[("shard_count", json!({ "N": count.to_string() }))]).await;

@@ -29,7 +29,7 @@ RESOURCE = "gpt-4"
 SESSION, RATE = "session", "rpm"
 
 
-def tell(**fields):
+def report(**fields):
     print(json.dumps(fields), flush=True)
 
 
@@ -68,11 +68,11 @@ class Count:
         self.rejected += not admitted
         if time.monotonic() - self.printed > 0.25:
             self.printed = time.monotonic()
-            tell(acquires=self.acquires, admitted=self.admitted, rejected=self.rejected)
+            report(acquires=self.acquires, admitted=self.admitted, rejected=self.rejected)
 
 
 def failed(error):
-    tell(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+    report(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
 
 
 def is_lost_race(error):
@@ -116,7 +116,7 @@ def setup():
         repository.create_entity(parent)
         for child in range(1, PLAN["children"] + 1):
             repository.create_entity(f"{PLAN['run']}-{period}-{child}", parent_id=parent, cascade=True)
-    tell(namespace=namespace_id)
+    report(namespace=namespace_id)
 
 
 def run_sync():
@@ -202,7 +202,7 @@ def run_reader():
         try:
             found = limiter.check_availability(line.strip(), RESOURCE)
             status = found.status(SESSION)
-            tell(resets_at_ms=status.resets_at_ms, available=status.available, now_ms=found.checked_at_ms)
+            report(resets_at_ms=status.resets_at_ms, available=status.available, now_ms=found.checked_at_ms)
         except Exception as error:
             failed(error)
 
@@ -232,11 +232,11 @@ def run_differ():
         try:
             with limiter.acquire(ask["entity"], RESOURCE, consume=ask["consume"], limits=limits):
                 pass
-            tell(outcome="admitted")
+            report(outcome="admitted")
         except RateLimitExceeded as refusal:
-            tell(outcome="rejected", retry_after_seconds=refusal.retry_after_seconds)
+            report(outcome="rejected", retry_after_seconds=refusal.retry_after_seconds)
         except Exception as error:
-            tell(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+            report(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
 
 
 def end_with_parent():

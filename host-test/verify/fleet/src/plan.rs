@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The resource that everybody uses.
+/// The resource of all requests.
 pub(crate) const RESOURCE: &str = "gpt-4";
 /// The token bucket beside the quota.
 pub(crate) const RATE: &str = "rpm";

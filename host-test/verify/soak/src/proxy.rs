@@ -2,7 +2,7 @@
 //! the table carried out.
 //!
 //! Requests reach the table one at a time, so that the record is in the table's own order. An
-//! embedded engine takes one write at a time anyway.
+//! embedded engine carries out one write at a time anyway.
 
 use std::{
     collections::BTreeMap,

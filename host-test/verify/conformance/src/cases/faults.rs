@@ -135,7 +135,7 @@ pub(super) async fn f11_without_end(fixture: Fixture) {
 
 pub(super) async fn f19_cancelled(fixture: Fixture) {
     let limits = session(9, 3600);
-    // The first use of an entity: an update that finds nothing, then the transaction that makes it.
+    // The first use of an entity: an update that finds no item, then the transaction that creates it.
     for (index, reasons) in [
         &["TransactionConflict", "None", "None"][..],
         &["None", "ThrottlingError", "None"],
@@ -173,7 +173,7 @@ pub(super) async fn f21_refusals(fixture: Fixture) {
             assert!(answer.problem(500, "urn:onewindow:problem:misconfigured").contains(name), "{answer:?}");
         }
     }
-    // Not a proxy's word for it: a table that is not there.
+    // Without the proxy: the table does not exist.
     let answer = fixture.acquire_on(&fixture.servers.misplaced, 1, &limits).await;
     let detail = answer.problem(500, "urn:onewindow:problem:misconfigured");
     assert!(detail.contains("ResourceNotFoundException"), "{detail}");
@@ -183,12 +183,12 @@ pub(super) async fn f21_refusals(fixture: Fixture) {
 pub(super) async fn f22_lost_reply(fixture: Fixture) {
     let limits = session(10, 3600);
     let first = fixture.acquire(1, &limits).await.admitted();
-    // A take whose reply is lost is sent again: it may take twice, never nothing.
+    // A debit whose reply is lost is sent again. It may be made twice, and at least once.
     fixture.proxy.next(&fixture.entity, [Fault::CutReply]);
     fixture.acquire_on(&fixture.servers.proxied, 1, &limits).await.admitted();
-    let taken = fixture.number(0, "b_session_tc").await.expect("a number");
-    assert!((2000..=3000).contains(&taken), "{taken}");
-    // A release whose reply is lost: it may be recorded once, never twice.
+    let debited = fixture.number(0, "b_session_tc").await.expect("a number");
+    assert!((2000..=3000).contains(&debited), "{debited}");
+    // A credit whose reply is lost may be made once, never twice.
     let before = fixture.number(0, "b_session_tk").await.expect("a number");
     fixture.proxy.next(&fixture.entity, [Fault::CutReply]);
     let release = json!({ "lease": first.body["lease"], "actual": { "session": 0 } });
@@ -214,6 +214,6 @@ pub(super) async fn deadline(fixture: Fixture) {
     assert_eq!(
         fixture.number(0, "b_session_tc").await,
         Some(2000),
-        "what was let through is counted nowhere"
+        "what was allowed without the table is counted nowhere"
     );
 }

@@ -59,7 +59,7 @@ pub(super) async fn answers_first(fixture: Fixture) {
     let opened = fixture.acquire_on(&fixture.servers.proxied, 1, &limits).await.admitted();
     let start_ms = opened.resets_at_ms().expect("an instant") - 3000;
     assert_eq!(fixture.starting_at(4, start_ms).await, 1, "nothing was propagated before the answer");
-    open.send(true).expect("somebody waits");
+    open.send(true).expect("a request waits");
     fixture.all_start_at(4, start_ms).await;
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn f9_late(fixture: Fixture) {
     let start_ms = next.resets_at_ms().expect("an instant") - LENGTH_MS;
     assert!(start_ms >= end_ms);
     fixture.all_start_at(4, start_ms).await;
-    open.send(true).expect("somebody waits");
+    open.send(true).expect("a request waits");
     let sent = || fixture.proxy.seen(&fixture.entity).len();
     let (before, mut quiet) = (sent(), 0);
     while quiet < 10 {

@@ -8,7 +8,7 @@ mod wasi_http;
 mod workerd;
 
 pub(crate) use server::Server;
-pub(crate) use setup::{DEFAULT_LIMIT, KEY, NAMESPACE, REGION, Runtime, Setup};
+pub(crate) use setup::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup};
 
 /// Every runtime there is.
 pub(crate) fn all() -> Vec<Box<dyn Runtime>> {

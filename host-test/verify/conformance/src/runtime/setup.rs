@@ -31,8 +31,8 @@ pub(crate) const NAMESPACE: &str = "conformance";
 /// The limit of requests that bring none: the name of a session quota, its tokens, its seconds.
 pub(crate) const DEFAULT_LIMIT: (&str, u64, u64) = ("session", 7, 3600);
 /// Any region and any keys: the engine checks none.
-pub(crate) const REGION: &str = "us-east-1";
-pub(crate) const KEY: &str = "conformance";
+const REGION: &str = "us-east-1";
+const KEY: &str = "conformance";
 
 /// A runtime, and how a server is started on it.
 pub(crate) trait Runtime {

@@ -112,7 +112,7 @@ impl Entity {
         self.present.iter().copied().chain(self.doubled)
     }
 
-    /// The shard count as somebody knows it who learned of the doubling, or who did not.
+    /// The shard count as it is known with or without the doubling.
     fn count(&self, knows_doubling: bool) -> u32 {
         if knows_doubling { self.shard_count * 2 } else { self.shard_count }
     }

@@ -1,4 +1,4 @@
-//! A table in this process, a clock that stands still, and buckets put in place as they are needed.
+//! A table in this process, a clock that stands still, and buckets that are written as they are needed.
 
 use std::time::{Duration, Instant};
 
@@ -19,40 +19,40 @@ pub(crate) const LENGTH_MS: u64 = 18_000_000;
 pub(crate) const CAPACITY: u64 = 3200;
 pub(crate) const TABLE: &str = "limits";
 pub(crate) const RESOURCE: &str = "gpt-4";
-/// The quota that is asked for; what else is on an item is numbered.
+/// The first quota of an item; others are numbered.
 pub(crate) const QUOTA: &str = "session";
 
 /// Items that one batch may write.
 const BATCH: usize = 25;
-/// No answer is worth waiting for longer.
+/// The deadline of every call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Scene {
+pub(crate) struct Fixture {
     pub(crate) meter: Meter,
     pub(crate) clock: Clock,
     pub(crate) namespace: String,
     engine: Engine,
     database: Embedded,
-    /// Puts things in place, past the meter.
+    /// Writes items, without the meter.
     raw: Client,
 }
 
-/// What one operation took.
+/// What one operation used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taken {
-    /// What passed until the answer and after it.
+pub(crate) struct Usage {
+    /// Requests and units, before the answer and after it.
     pub(crate) units: Units,
     /// How long the answer took.
     pub(crate) answered: Duration,
 }
 
-/// What a shard holds of each of its quotas.
+/// The state of a shard, the same for each of its quotas.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    /// Of each quota, over all shards.
+pub(crate) struct ShardState {
+    /// Tokens of each quota, over all shards.
     pub(crate) capacity: u64,
     pub(crate) shard_count: u32,
-    /// What the grant was sized at.
+    /// The shard count that the grant was sized for.
     pub(crate) grant_count: u32,
     pub(crate) tokens: u64,
     pub(crate) starts_at_ms: u64,
@@ -62,8 +62,8 @@ pub(crate) struct Held {
     pub(crate) quotas: usize,
 }
 
-impl Held {
-    /// One shard of so many, in a window that began a second ago, with its share.
+impl ShardState {
+    /// A shard with its share, in a window that began a second ago.
     pub(crate) fn live(shard_count: u32) -> Self {
         let began_ms = NOW_MS - 1000;
         Self {
@@ -77,23 +77,23 @@ impl Held {
         }
     }
 
-    /// In a window that ends now, with nothing left.
+    /// A shard with nothing left, in a window that ends now.
     pub(crate) fn over(shard_count: u32) -> Self {
         let began_ms = NOW_MS - LENGTH_MS;
         Self { tokens: 0, starts_at_ms: began_ms, applied_ms: began_ms, ..Self::live(shard_count) }
     }
 }
 
-impl Scene {
+impl Fixture {
     pub(crate) async fn new(engine: Engine) -> anyhow::Result<Self> {
         let database = Embedded::in_memory().await?;
         let raw = Client::new(database.client_config())?;
         table::create(&raw, TABLE, false, PATIENCE).await?;
-        let meter = Meter::before(database.endpoint()).await?;
+        let meter = Meter::in_front_of(database.endpoint()).await?;
         Ok(Self { meter, clock: Clock::at(NOW_MS), namespace: "default".into(), engine, database, raw })
     }
 
-    /// A host whose requests are metered, or go straight to the table.
+    /// A host whose requests are metered, or go directly to the table.
     pub(crate) fn host(&self, metered: bool) -> anyhow::Result<Limiter> {
         let mut config: ClientConfig = self.database.client_config();
         if metered {
@@ -113,7 +113,7 @@ impl Scene {
         Subject::new(TABLE, &self.namespace, entity, RESOURCE)
     }
 
-    /// A request for one quota's tokens that draws this shard.
+    /// A request for tokens of the first quota that draws this shard.
     pub(crate) fn request(&self, entity: &str, shard: u32, shard_count: u32, tokens: u64) -> AcquireRequest {
         let subject = self.subject(entity);
         let wanted = format!("{}\"", subject.bucket_pk(shard));
@@ -121,7 +121,7 @@ impl Scene {
         let consume = vec![Amount::new(QUOTA, tokens)];
         let mut request =
             AcquireRequest { subject, consume, limits: limits(1), hint, ..AcquireRequest::default() };
-        // The core is asked which shard it would turn to.
+        // The first call shows which shard is drawn.
         let draws = |request: &AcquireRequest| match Acquire::new(request.clone()).advance(NOW_MS, &[]) {
             Step::Perform(calls) => calls.iter().any(|call| call.body.contains(&wanted)),
             Step::Done(_) => true,
@@ -134,7 +134,7 @@ impl Scene {
     }
 
     /// A shard's item.
-    pub(crate) fn item(&self, entity: &str, shard: u32, held: Held) -> Json {
+    pub(crate) fn item(&self, entity: &str, shard: u32, state: ShardState) -> Json {
         let number = |number: u64| json!({ "N": number.to_string() });
         let namespace = &self.namespace;
         let mut item = json!({
@@ -145,26 +145,26 @@ impl Scene {
             "GSI3PK": { "S": format!("{namespace}/ENTITY#{entity}") },
             "GSI3SK": { "S": format!("BUCKET#{RESOURCE}#{shard}") },
             "GSI4PK": { "S": namespace }, "GSI4SK": { "S": format!("BUCKET#{entity}#{RESOURCE}#{shard}") },
-            "rf": number(held.applied_ms), "vu": number(held.starts_at_ms + LENGTH_MS),
-            "shard_count": number(held.shard_count.into()),
-            "ttl": number((held.starts_at_ms + 7 * LENGTH_MS) / 1000),
+            "rf": number(state.applied_ms), "vu": number(state.starts_at_ms + LENGTH_MS),
+            "shard_count": number(state.shard_count.into()),
+            "ttl": number((state.starts_at_ms + 7 * LENGTH_MS) / 1000),
             "b_wcu_tk": number(1_000_000), "b_wcu_cp": number(1_000_000), "b_wcu_ra": number(1_000_000),
             "b_wcu_rp": number(1000), "b_wcu_tc": number(1000),
         });
-        if held.starts_at_ms > held.applied_ms {
+        if state.starts_at_ms > state.applied_ms {
             item["vu"] = number(0);
         }
-        for limit in limits(held.quotas) {
+        for limit in limits(state.quotas) {
             for (field, value) in [
-                ("tk", held.tokens * 1000),
-                ("cp", held.capacity * 1000),
+                ("tk", state.tokens * 1000),
+                ("cp", state.capacity * 1000),
                 ("ra", 0),
                 ("rp", 1000),
                 ("tc", 1000),
                 ("rsa", LENGTH_MS / 1000),
-                ("ws", held.starts_at_ms),
-                ("wa", held.applied_ms),
-                ("gc", held.grant_count.into()),
+                ("ws", state.starts_at_ms),
+                ("wa", state.applied_ms),
+                ("gc", state.grant_count.into()),
             ] {
                 item[format!("b_{}_{field}", limit.name)] = number(value);
             }
@@ -181,11 +181,11 @@ impl Scene {
     }
 
     /// Every shard of a bucket in the same state.
-    pub(crate) async fn put_all(&self, entity: &str, held: Held) -> anyhow::Result<()> {
-        self.put((0..held.shard_count).map(|shard| self.item(entity, shard, held)).collect()).await
+    pub(crate) async fn put_all(&self, entity: &str, state: ShardState) -> anyhow::Result<()> {
+        self.put((0..state.shard_count).map(|shard| self.item(entity, shard, state)).collect()).await
     }
 
-    /// One operation on the table, past the meter.
+    /// One operation on the table, without the meter.
     pub(crate) async fn call(&self, operation: &'static str, body: &Json) -> anyhow::Result<Json> {
         let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
         let deadline = std::time::Instant::now() + PATIENCE;
@@ -197,25 +197,25 @@ impl Scene {
         }
     }
 
-    /// One acquire of a host's, with what follows it.
+    /// One acquire of a host, with its follow-ups.
     pub(crate) async fn acquire(
         &self,
         host: &Limiter,
         request: AcquireRequest,
         admitted: bool,
-    ) -> anyhow::Result<(Answer, Taken)> {
-        let before = self.meter.passed();
+    ) -> anyhow::Result<(Answer, Usage)> {
+        let before = self.meter.total();
         let began = Instant::now();
         let answer = host.acquire(request).await;
         let answered = began.elapsed();
         host.flush().await;
         ensure!(answer.is_allowed() == admitted, "expected an admission to be {admitted}: {answer:?}");
-        let units = self.meter.passed() - before;
-        Ok((answer, Taken { units, answered }))
+        let units = self.meter.total() - before;
+        Ok((answer, Usage { units, answered }))
     }
 }
 
-/// The configuration of so many quotas.
+/// The limits of this many quotas.
 pub(crate) fn limits(quotas: usize) -> Vec<Limit> {
     let name = |number: usize| if number == 0 { QUOTA.to_owned() } else { format!("quota-{number}") };
     (0..quotas).map(|number| Limit::session(&name(number), CAPACITY, LENGTH_MS / 1000)).collect()
