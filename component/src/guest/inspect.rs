@@ -100,11 +100,7 @@ impl rules::Guest for Component {
         Ok(writes.iter().map(|write| write.call(&subject.table, Images::Neither).into()).collect())
     }
 
-    fn plan_grant(
-        shard: u32,
-        share_milli: i64,
-        siblings: Vec<rules::Sibling>,
-    ) -> rules::Grant {
+    fn plan_grant(shard: u32, share_milli: i64, siblings: Vec<rules::Sibling>) -> rules::Grant {
         let siblings: Vec<grant::Sibling> = siblings.into_iter().map(Into::into).collect();
         let planned = grant::plan(shard, share_milli.into(), &siblings);
         rules::Grant {
@@ -150,12 +146,7 @@ impl rules::Guest for Component {
         materialised(&materialisation, &debits, call)
     }
 
-    fn refill(
-        table: String,
-        old: Option<String>,
-        new: String,
-        now_ms: u64,
-    ) -> Result<Option<Call>, Error> {
+    fn refill(table: String, old: Option<String>, new: String, now_ms: u64) -> Result<Option<Call>, Error> {
         Ok(refill::call(&table, old.as_deref(), &new, now_ms)?.map(Into::into))
     }
 
