@@ -4,8 +4,8 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use crate::{
     contract::Call,
-    item::{LimitState, Owner, Shard},
-    machine::preview::{self, PreviewReport},
+    item::{LimitState, Owner, Shard, decode_item},
+    machine::preview,
     rule::{
         grant, join,
         materialise::{Debit, Materialisation, Settings},
@@ -16,10 +16,10 @@ use crate::{
         answer,
         error::Error,
         limit::{Amount, Limit, instant_ms},
+        preview::PreviewReport,
         request::check_limits,
         subject::{MAX_SHARD_COUNT, Subject},
     },
-    wire,
     write::{Images, transaction},
 };
 use bindings::exports::onewindow::quota::rules;
@@ -58,7 +58,7 @@ struct Component;
 
 impl rules::Guest for Component {
     fn decode_item(item: String) -> Result<rules::Item, Error> {
-        view(wire::decode_item(&item)?)
+        view(decode_item(&item)?)
     }
 
     fn materialise(
@@ -70,8 +70,9 @@ impl rules::Guest for Component {
         permanent: bool,
         now_ms: u64,
     ) -> Result<rules::Materialisation, Error> {
-        let (shard, limits) = (wire::decode_item(&item)?, limits);
-        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
+        let (shard, limits) = (decode_item(&item)?, limits);
+        let settings =
+            Settings { limits: &limits, authoritative, permanent, parent: None, now_ms: instant_ms(now_ms)? };
         let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
         let materialisation = Materialisation::of(&shard, &settings)?;
         let write = || materialisation.write(&Subject::default(), &Owner::default(), &debits);
@@ -99,11 +100,7 @@ impl rules::Guest for Component {
         Ok(writes.iter().map(|write| write.call(&subject.table, Images::Neither).into()).collect())
     }
 
-    fn plan_grant(
-        shard: u32,
-        share_milli: i64,
-        siblings: Vec<rules::Sibling>,
-    ) -> rules::Grant {
+    fn plan_grant(shard: u32, share_milli: i64, siblings: Vec<rules::Sibling>) -> rules::Grant {
         let siblings: Vec<grant::Sibling> = siblings.into_iter().map(Into::into).collect();
         let planned = grant::plan(shard, share_milli.into(), &siblings);
         rules::Grant {
@@ -125,8 +122,13 @@ impl rules::Guest for Component {
     ) -> Result<rules::Materialisation, Error> {
         subject.check()?;
         let (siblings, limits) = (shards(&siblings)?, limits);
-        let settings =
-            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
+        let settings = Settings {
+            limits: &limits,
+            authoritative: false,
+            permanent,
+            parent: None,
+            now_ms: instant_ms(now_ms)?,
+        };
         let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
@@ -144,15 +146,8 @@ impl rules::Guest for Component {
         materialised(&materialisation, &debits, call)
     }
 
-    fn refill(
-        table: String,
-        old: Option<String>,
-        new: String,
-        now_ms: u64,
-    ) -> Result<Option<Call>, Error> {
-        let old = old.as_deref().map(wire::decode_item).transpose()?;
-        let write = refill::write(old.as_ref(), &wire::decode_item(&new)?, instant_ms(now_ms)?)?;
-        Ok(write.map(|write| write.call(&table, Images::Neither).into()))
+    fn refill(table: String, old: Option<String>, new: String, now_ms: u64) -> Result<Option<Call>, Error> {
+        Ok(refill::call(&table, old.as_deref(), &new, now_ms)?.map(Into::into))
     }
 
     fn survey(
@@ -265,7 +260,7 @@ fn materialised(
 fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
     let mut shards = Vec::new();
     for item in items {
-        shards.push(wire::decode_item(item)?);
+        shards.push(decode_item(item)?);
     }
     Ok(shards)
 }

@@ -5,19 +5,14 @@ use core::{cell::RefCell, mem};
 
 use crate::{
     contract::{Decision, Ending, Previewed, Reply, Settled, Step},
-    machine::{
-        acquire::Acquire,
-        cascade::Cascade,
-        config,
-        preview::{Preview, PreviewOutcome},
-        settle::Settle,
-    },
+    machine::{acquire::Acquire, cascade::Cascade, config, preview::Preview, settle::Settle},
     text::decimal,
     types::{
         answer::{self, Call, Outcome},
         error::Error,
         hint::Hint,
         limit::{Amount, Limit},
+        preview::PreviewOutcome,
         request::AcquireRequest,
         subject::Subject,
     },

@@ -3,7 +3,7 @@
 use onewindow::{
     ErrorCode, Limit, Outcome, Reply,
     config::{Configuration, Level, call, namespace_call, namespace_id, resolve},
-    materialise::lifetime_seconds,
+    internals::materialise::lifetime_seconds,
 };
 use serde_json::{Value, json};
 

@@ -2,9 +2,11 @@
 
 use onewindow::{
     AcquireRequest, Limit, Outcome,
-    grant::{self, Grant, Sibling},
-    join::{self, Join, Reading},
-    materialise::Debit,
+    internals::{
+        grant::{self, Grant, Sibling},
+        join::{self, Join, Reading},
+        materialise::Debit,
+    },
 };
 
 use serde_json::json;

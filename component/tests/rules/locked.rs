@@ -1,10 +1,13 @@
 //! R5 record and pin, R6 rf forward, R10 additive, R11 the gates, R12 ceilings, R15 whose parameters.
 
 use onewindow::{
-    AcquireRequest, Amount, Limit, Outcome, Owner,
-    balance::{Rate, quota_ceiling, share},
-    materialise::{Materialisation, Settings},
-    refill,
+    AcquireRequest, Amount, Limit, Outcome,
+    internals::{
+        Owner,
+        balance::{Rate, quota_ceiling, share},
+        materialise::{Materialisation, Settings},
+        refill,
+    },
 };
 
 use crate::kit::*;
@@ -228,7 +231,8 @@ fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
 fn r10_a_lower_capacity_takes_a_debtor_no_floor_it_cannot_meet() {
     // F2: 60 of 100 used, then the capacity is 10: 50 in debt, and still writable.
     let limits = [Limit::session("q", 10, 60)];
-    let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+    let settings =
+        Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
     let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
     assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, -50_000);
     let write = spelled(&materialisation.write(&subject(), &Owner::default(), &[]));
@@ -494,7 +498,8 @@ fn r15_an_item_that_agrees_with_an_authoritative_configuration_is_not_due() {
 fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
     let changed = |limit: Limit, item: &Item| {
         let limits = [limit];
-        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        let settings =
+            Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
         spelled(&Materialisation::of(&item.read(), &settings).unwrap().write(
             &subject(),
             &Owner::default(),
@@ -515,7 +520,8 @@ fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
 fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     // F16: 60 of 100 used; raised to 150, 90 are left, not 150.
     let limits = [Limit::session("q", 150, 60)];
-    let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+    let settings =
+        Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
     let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
     assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, 90_000);
 }
@@ -526,7 +532,8 @@ fn r15_a_raise_is_added_by_the_share_and_a_cut_taken_by_the_grant() {
     let donor = Item::shard(0, 4, 40_000, NOW - 10_000).num("b_q_gc", 1);
     let with = |capacity| {
         let limits = [Limit::session("q", capacity, 60)];
-        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        let settings =
+            Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
         Materialisation::of(&donor.read(), &settings).unwrap().limit("q").unwrap().after.tokens_milli
     };
     assert_eq!(with(180), 60_000, "a quarter of the 80 more: the others add their own");

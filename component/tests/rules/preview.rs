@@ -1,8 +1,8 @@
 //! 6.7: looking without taking, and where each shard's window stands.
 
 use onewindow::{
-    Hint, Limit, Preview, PreviewOutcome, PreviewReport, Reply, Step, WindowState,
-    preview::{self, ShardView},
+    Hint, Limit, Preview, PreviewOutcome, PreviewReport, Reply, ShardView, Step, WindowState,
+    internals::preview,
 };
 
 use crate::kit::*;

@@ -2,7 +2,8 @@
 
 use onewindow::{
     Acquire, Outcome, Reply, Step,
-    wire::{Classification, classify, decode_item},
+    internals::decode_item,
+    wire::{Classification, classify},
 };
 use serde_json::json;
 
@@ -158,7 +159,7 @@ fn f19_reasons_that_are_missing_altogether() {
 
 // ---- F20 ----
 
-fn read_with(name: &str, value: serde_json::Value) -> Result<onewindow::Shard, onewindow::Error> {
+fn read_with(name: &str, value: serde_json::Value) -> Result<onewindow::internals::Shard, onewindow::Error> {
     decode_item(&Item::live(0).raw(name, value).json().to_string())
 }
 

@@ -1,6 +1,9 @@
 //! R14: how long to wait, never 0, never longer than one window.
 
-use onewindow::{AcquireRequest, Amount, Limit, balance::Rate, window::reported_reset_ms};
+use onewindow::{
+    AcquireRequest, Amount, Limit,
+    internals::{balance::Rate, window::reported_reset_ms},
+};
 
 use crate::kit::*;
 

@@ -1,11 +1,14 @@
 //! R1 open, R2 propagate, R3 pending, R4 roll, R13 the reset instant.
 
 use onewindow::{
-    Limit, LimitState,
-    materialise::Materialisation,
-    preview,
-    propagate::{self, Opened},
-    window::{Window, reported_reset_ms, roll_target_milli},
+    Limit,
+    internals::{
+        LimitState,
+        materialise::Materialisation,
+        preview,
+        propagate::{self, Opened},
+        window::{Window, reported_reset_ms, roll_target_milli},
+    },
 };
 
 use crate::kit::*;
