@@ -39,6 +39,18 @@ impl Step {
     }
 }
 
+impl Ending {
+    /// The error, of a machine that was used in another way than its contract says; and where another
+    /// operation ended.
+    #[must_use]
+    pub fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) => error,
+            _ => fault("the core ended another operation than was asked".into()),
+        }
+    }
+}
+
 impl Decided for answer::Decision {
     fn of(ending: Ending) -> Result<Self, Error> {
         let Decision { outcome, levels, follow_ups, .. } = acquired(ending)?;
@@ -79,7 +91,7 @@ impl Decided for Settlement {
     fn of(ending: Ending) -> Result<Self, Error> {
         match ending {
             Ending::Settled(settled) => Ok(settled.settlement),
-            other => Err(ended_otherwise(other)),
+            other => Err(other.into_error()),
         }
     }
 
@@ -128,15 +140,7 @@ fn library(outcome: Outcome, lease: impl FnOnce() -> Result<Lease, Error>) -> Re
 fn acquired(ending: Ending) -> Result<Decision, Error> {
     match ending {
         Ending::Acquired(decision) => Ok(decision),
-        other => Err(ended_otherwise(other)),
-    }
-}
-
-/// Of a machine that was used in another way than its contract says, or of another operation.
-fn ended_otherwise(ending: Ending) -> Error {
-    match ending {
-        Ending::Failed(error) => error,
-        _ => fault("the core ended another operation than was asked".into()),
+        other => Err(other.into_error()),
     }
 }
 
