@@ -59,10 +59,11 @@ fi
 rm -rf dist host-test/javascript/dist
 mkdir dist
 "$PROGRAMS/onewindow" component dist/onewindow.wasm
+"$PROGRAMS/onewindow" component --world inspect dist/onewindow-inspect.wasm
 
 (
     cd host-test/javascript
-    node build.mjs ../../dist/onewindow.wasm
+    node build.mjs ../../dist/onewindow.wasm ../../dist/onewindow-inspect.wasm
     npm run --silent compile
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )

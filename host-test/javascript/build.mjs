@@ -17,13 +17,13 @@ const here = dirname(fileURLToPath(import.meta.url));
 async function fromCheckout() {
   const scratch = await mkdtemp(join(tmpdir(), "onewindow-"));
   const command = ["run", "--release", "--quiet", "--package", "onewindow-cli", "--", "component"];
-  const written = (world) => {
-    const file = join(scratch, `${world}.wasm`);
-    execFileSync("cargo", [...command, "--world", world, file], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
+  const written = (name, ...world) => {
+    const file = join(scratch, name);
+    execFileSync("cargo", [...command, ...world, file], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
     return readFile(file);
   };
   try {
-    return [await written("quota"), await written("inspect")];
+    return [await written("quota.wasm"), await written("inspect.wasm", "--world", "inspect")];
   } finally {
     await rm(scratch, { recursive: true });
   }

@@ -2,7 +2,8 @@
 // browser, on the page's own modules.
 
 import type { PreviewReport } from "onewindow";
-import { loadCore, loadInspect } from "onewindow/browser";
+import { loadCore } from "onewindow/browser";
+import { Inspect } from "onewindow/inspect";
 import { attempt, view, type Attempt, type Bucket } from "../src/model/core.js";
 import type { Item } from "../src/model/item.js";
 import { encode } from "../src/model/link.js";
@@ -10,7 +11,9 @@ import { SAMPLES } from "../src/model/samples.js";
 import { walk } from "../src/model/walk.js";
 import type { Made } from "../src/model/table.js";
 
-const engine = { core: await loadCore("./"), inspect: await loadInspect("./inspect/") };
+// All of the pure functions: the page's own module has no survey.
+const whole = await WebAssembly.compileStreaming(fetch("whole.wasm"));
+const engine = { core: await loadCore("./"), inspect: new Inspect({ "inspect.core.wasm": whole }) };
 
 /** One line for each thing that was asked: of the walk whose old window ends then, and of the samples. */
 export function record(endMs: number): string[] {
