@@ -5,7 +5,8 @@
 #   release.sh publish    the same, and then the crates go to their registry
 #   release.sh check      makes it twice, from clean clones in different folders, and compares every byte
 #
-# What is released is a commit; `--allow-dirty` is for a try. Further arguments go to `cargo package`.
+# What is released is a commit; `--allow-dirty` is for a try. `--no-verify` leaves out the check of what was
+# packed. Further arguments go to `cargo package`.
 . "$(dirname "$0")/setup.sh"
 . host-test/node.sh
 
@@ -15,8 +16,8 @@ if [ "${1:-}" = check ]; then
     trap 'rm -rf "$scratch"' EXIT
     git clone --quiet . "$scratch/one"
     git clone --quiet "$scratch/one" "$scratch/some/other"
-    # Neither verifying nor debug information makes other bytes.
-    export CARGO_PROFILE_DEV_DEBUG=0 PROGRAMS=
+    # Verifying makes no other bytes.
+    export PROGRAMS=
     for clone in one some/other; do
         CARGO_TARGET_DIR="$scratch/$clone/target" "$scratch/$clone/host-test/release.sh" --no-verify "$@"
     done
@@ -44,8 +45,15 @@ yes*' --allow-dirty '*)
     ;;
 esac
 
+verify=yes
+for argument in "$@"; do
+    shift
+    [ "$argument" = --no-verify ] && verify= || set -- "$@" "$argument"
+done
+
 if [ -z "${PROGRAMS:-}" ]; then
-    cargo build --quiet --locked --package onewindow-cli
+    building "6 minutes of processor time"
+    cargo build --locked --package onewindow-cli
     PROGRAMS="$CARGO_TARGET_DIR/debug"
 fi
 rm -rf dist host-test/javascript/dist
@@ -62,19 +70,34 @@ mkdir dist
 # A published host cannot build its neighbour: it brings the component along, and its `build` says so.
 trap 'rm -f host-test/host/onewindow.wasm' EXIT
 cp dist/onewindow.wasm host-test/host/
-crates='--package onewindow --package onewindow-host --package onewindow-surface --package onewindow-cli'
-# To cargo, what it unpacked and compiled of a version stays what that version is. Here it changes until it is
-# published, so a crate would be verified against the neighbours of last time.
-rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/onewindow-*
-cargo clean --quiet --profile dev --package onewindow --package onewindow-host --package onewindow-surface
-# What only the component has is verified where it is built for.
-cargo package --locked --package onewindow --features component --target wasm32-unknown-unknown "$@"
+crates="onewindow onewindow-host onewindow-surface onewindow-cli"
+packages=$(printf -- '--package %s ' $crates)
 # shellcheck disable=SC2086
-cargo package --locked $crates "$@"
+cargo package --locked --no-verify $packages "$@"
 version=$(cargo pkgid --package onewindow) && version=${version##*[@#]}
-for crate in onewindow onewindow-host onewindow-surface onewindow-cli; do
-    cp "$CARGO_TARGET_DIR/package/$crate-$version.crate" dist/
-done
+for crate in $crates; do cp "$CARGO_TARGET_DIR/package/$crate-$version.crate" dist/; done
+
+# The crates as they were packed, in a workspace of their own, so that each finds its neighbours of today. They
+# are checked, not built: the dependencies were checked by clippy, with the same profile.
+if [ -n "$verify" ]; then
+    packed="$CARGO_TARGET_DIR/packed"
+    rm -rf "$packed"
+    mkdir -p "$packed"
+    # The files are new: cargo goes by their time.
+    for crate in $crates; do tar -xzmf "dist/$crate-$version.crate" -C "$packed"; done
+    cp Cargo.lock "$packed/"
+    {
+        printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n\n[profile.dev]\ndebug = false\n\n' "$version"
+        echo '[patch.crates-io]'
+        for crate in $crates; do echo "$crate = { path = \"$crate-$version\" }"; done
+    } >"$packed/Cargo.toml"
+    for crate in $crates; do
+        cargo check --manifest-path "$packed/Cargo.toml" --package "$crate"
+    done
+    # What only the component has is checked where it is built for.
+    cargo check --manifest-path "$packed/Cargo.toml" --package onewindow --features component \
+        --target wasm32-unknown-unknown
+fi
 
 # The bytes are these compilers'.
 rustc --version
@@ -88,4 +111,4 @@ echo "node $(node --version), npm $(npm --version)"
 )
 
 # shellcheck disable=SC2086
-[ -z "$publish" ] || cargo publish --locked --allow-dirty --no-verify $crates
+[ -z "$publish" ] || cargo publish --locked --allow-dirty --no-verify $packages

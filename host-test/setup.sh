@@ -1,4 +1,4 @@
-# Sourced by demo.sh and test.sh: installs what a fresh machine lacks, and skips what it has.
+# Sourced by the other scripts: installs what a fresh machine lacks, and skips what it has.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -28,8 +28,15 @@ rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup targe
 # Outside the checkout, so that a fresh clone builds on what the last one left.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/onewindow/target}"
 
+# One line before a build: how long it takes from an empty target folder.
+building() {
+    [ -d "$CARGO_TARGET_DIR" ] || echo "Building into $CARGO_TARGET_DIR, which is empty: about $1." >&2
+}
+
 # Builds the workspace's programs, optimised, unless the caller has them; says where they are.
 build_programs() {
     programs="${PROGRAMS:-$CARGO_TARGET_DIR/release}"
-    [ -n "${PROGRAMS:-}" ] || cargo build --quiet --release --workspace --bins
+    [ -n "${PROGRAMS:-}" ] && return
+    building "15 minutes of processor time"
+    cargo build --release --workspace --bins
 }

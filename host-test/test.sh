@@ -1,43 +1,101 @@
 #!/bin/sh
-# Sets up what a fresh machine lacks, then runs every check there is.
+# Sets up what a fresh machine lacks, then runs every check that CI runs. At its end it prints what each step
+# took, and the size of the target folder after it. The first step that fails is the last that runs.
+#
+#   test.sh          everything; the README says how long it takes
+#   test.sh quick    the inner loop: format, clippy of the core, tests of the core, the model and the host
+#                    library; under a minute once they are built
+#
+# What takes longer has commands of its own. They are listed in CONTRIBUTING.md, "What takes longer".
 . "$(dirname "$0")/setup.sh"
+
+times=$(mktemp)
+label=
+began=$(date +%s)
+finish() {
+    code=$?
+    trap - EXIT
+    printf '\n%-34s %8s %14s\n' step time 'target folder'
+    cat "$times"
+    total=$(($(date +%s) - began))
+    printf '%-34s %4d:%02d %11d MB\n' total $((total / 60)) $((total % 60)) "$(size)"
+    rm -f "$times"
+    case $code$label in
+    0) echo "All checks passed." ;;
+    *) echo "FAILED: ${label:-the set-up} ended with $code. What follows it did not run." ;;
+    esac
+    exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+size() { du -sm "$CARGO_TARGET_DIR" 2>/dev/null | cut -f1; }
+
+# step LABEL COMMAND...
+step() {
+    label=$1 && shift
+    printf '\n\033[1m%s\033[0m: %s\n' "$label" "$*"
+    start=$(date +%s)
+    "$@"
+    took=$(($(date +%s) - start))
+    printf '%-34s %4d:%02d %11d MB\n' "$label" $((took / 60)) $((took % 60)) "$(size)" >>"$times"
+    label=
+}
+
+case ${1:-} in
+quick)
+    step "format" cargo fmt --all --check
+    step "clippy of the core" cargo clippy --package onewindow --all-targets -- --deny warnings
+    step "tests of the core and the model" cargo test --quiet --package onewindow --package onewindow-model
+    step "unit tests of the host library" cargo test --quiet --package onewindow-host --lib
+    exit
+    ;;
+'') ;;
+*)
+    label="the arguments"
+    echo "test.sh knows no argument but quick; ${1:-} was given" >&2
+    exit 2
+    ;;
+esac
+
 . host-test/node.sh
 . host-test/verify/fleet/peers.sh
 debian chromium:chromium
-
 # cargo-deny compiles for minutes, once; the advisories need the network and are not part of this.
-have cargo-deny || cargo install --quiet --locked cargo-deny
+have cargo-deny || cargo install --locked cargo-deny
+building "7 minutes on two idle cores, and the checks for 7 more"
 
-step() {
-    printf '\n\033[1m%s\033[0m\n' "$*"
-    "$@"
+# The workspaces of their own.
+apart="component/fuzz edge-examples/fastly edge-examples/wasi-http"
+formatted() {
+    cargo fmt --all --check
+    for folder in $apart; do cargo fmt --manifest-path "$folder/Cargo.toml" --all --check || return; done
+}
+# Not one of the workspaces apart has every licence that is allowed. The fuzz targets are left out: libFuzzer's
+# licence, NCSA, is not allowed, and nothing of it is shipped.
+denied() {
+    cargo deny check --hide-inclusion-graph bans licenses sources || return
+    for folder in $apart; do
+        [ "$folder" = component/fuzz ] ||
+            cargo deny --manifest-path "$folder/Cargo.toml" --config .deny.toml check --hide-inclusion-graph \
+                --allow license-not-encountered bans licenses sources || return
+    done
 }
 
-step cargo fmt --all --check
-step cargo clippy --workspace --all-targets -- --deny warnings
-step cargo clippy --package onewindow --features component --target wasm32-unknown-unknown -- --deny warnings
-step env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
-step cargo deny check --hide-inclusion-graph bans licenses sources
-# The workspaces of their own; not one of them has every licence that is allowed. The fuzz targets are left
-# out: libFuzzer's licence, NCSA, is not allowed, and nothing of it is shipped.
-for apart in edge-examples/fastly edge-examples/wasi-http; do
-    step cargo deny --manifest-path "$apart/Cargo.toml" --config .deny.toml check --hide-inclusion-graph \
-        --allow license-not-encountered bans licenses sources
-done
-for apart in component/fuzz edge-examples/fastly edge-examples/wasi-http; do
-    step cargo fmt --manifest-path "$apart/Cargo.toml" --all --check
-done
-
-step cargo build --workspace --all-targets
-step cargo test --workspace
+step "format" formatted
+step "licences and sources" denied
+step "clippy" cargo clippy --workspace --all-targets -- --deny warnings
+step "clippy of the component" \
+    cargo clippy --package onewindow --features component --target wasm32-unknown-unknown -- --deny warnings
+step "documentation" env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
+step "build" cargo build --workspace --all-targets
+step "tests" cargo test --workspace
 # What follows runs the programs that were just built.
 export PROGRAMS="$CARGO_TARGET_DIR/debug"
-step cargo build --quiet --release --package onewindow-model
-step "$CARGO_TARGET_DIR/release/onewindow-model" exhaustive --seconds 60
-step cargo test --quiet --release --package onewindow-soak --test soak
-step component/fuzz/run.sh 20
-step host-test/fleet.sh --windows 40 --acquires 3000 --rate 300 --patience 600
-step host-test/fleet.sh differ --cases 1000
-step host-test/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
-step edge-examples/browser.sh test
-step host-test/release.sh --allow-dirty
+step "model" "$PROGRAMS/onewindow-model" exhaustive --seconds 60
+step "fuzz" component/fuzz/run.sh 20
+step "fleet" host-test/fleet.sh --windows 40 --acquires 3000 --rate 300 --patience 600
+step "fleet, single decisions" host-test/fleet.sh differ --cases 1000
+step "conformance" host-test/conformance.sh --runtime native --runtime wasmtime --runtime workerd --load 2
+step "browser page" edge-examples/browser.sh test
+step "release" host-test/release.sh --allow-dirty

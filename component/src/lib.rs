@@ -38,7 +38,7 @@
 //!
 //! # The rules
 //!
-//! Rule numbers (`R1` to `R15`) name one home each:
+//! What each rule says stands in `component/PROTOCOL.md`. Each has one home:
 //!
 //! | rule | module |
 //! | --- | --- |

@@ -47,51 +47,51 @@ impl Drop for File {
 }
 
 #[test]
-fn acquire_tells_by_its_exit_code() {
+fn acquire_answers_by_its_exit_code() {
     let file = File::new("acquire");
     let acquire = |amount, more: &[&str]| {
         let arguments = ["acquire", "user-1", "gpt-4", amount, "--data", file.path()];
         run(&[&arguments, &LIMIT[..], more].concat())
     };
-    let (code, told, _) = acquire("session=1", &[]);
-    assert_eq!(code, 0, "{told}");
-    assert!(told.starts_with("admitted  user-1 on gpt-4\n  session  2 of 3 left, resets "), "{told}");
-    assert!(!told.contains('\u{1b}'), "no colours where there is no terminal: {told:?}");
+    let (code, printed, _) = acquire("session=1", &[]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.starts_with("admitted  user-1 on gpt-4\n  session  2 of 3 left, resets "), "{printed}");
+    assert!(!printed.contains('\u{1b}'), "no colours where there is no terminal: {printed:?}");
 
-    let (code, told, _) = acquire("session=2", &["--native", "--json"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((code, &told["admitted"]), (0, &Value::Bool(true)));
+    let (code, printed, _) = acquire("session=2", &["--native", "--json"]);
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, &printed["admitted"]), (0, &Value::Bool(true)));
 
-    let (code, told, _) = acquire("session=1", &[]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.starts_with("rejected  user-1 on gpt-4; ask again in "), "{told}");
+    let (code, printed, _) = acquire("session=1", &[]);
+    assert_eq!(code, 1, "{printed}");
+    assert!(printed.starts_with("rejected  user-1 on gpt-4; ask again in "), "{printed}");
 
-    let (code, told, _) = acquire("session=4", &[]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains("can ever hold"), "{told}");
+    let (code, printed, _) = acquire("session=4", &[]);
+    assert_eq!(code, 1, "{printed}");
+    assert!(printed.contains("can ever hold"), "{printed}");
 
-    let (code, told, _) = acquire("other=1", &[]);
-    assert_eq!(code, 2, "{told}");
-    assert!(told.contains("\"other\" is neither configured nor on the stored item"), "{told}");
+    let (code, printed, _) = acquire("other=1", &[]);
+    assert_eq!(code, 2, "{printed}");
+    assert!(printed.contains("\"other\" is neither configured nor on the stored item"), "{printed}");
 
-    let (code, told, _) = run(&["preview", "user-1", "gpt-4", "--data", file.path()]);
+    let (code, printed, _) = run(&["preview", "user-1", "gpt-4", "--data", file.path()]);
     assert_eq!(code, 0);
-    assert!(told.starts_with("user-1 on gpt-4, 1 shard\n  session  0 of 3 left, resets "), "{told}");
-    assert!(told.contains("live"), "{told}");
+    assert!(printed.starts_with("user-1 on gpt-4, 1 shard\n  session  0 of 3 left, resets "), "{printed}");
+    assert!(printed.contains("live"), "{printed}");
 
-    let (code, told, _) = run(&["preview", "user-1", "gpt-4", "--data", file.path(), "--json"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((code, &told["limits"][0]["shards"][0]["state"]), (0, &Value::from("live")));
+    let (code, printed, _) = run(&["preview", "user-1", "gpt-4", "--data", file.path(), "--json"]);
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, &printed["limits"][0]["shards"][0]["state"]), (0, &Value::from("live")));
 }
 
 #[test]
 fn the_table_is_created_once() {
     let file = File::new("table");
     for expected in [true, false] {
-        let (code, told, fault) = run(&["table", "create", "--data", file.path(), "--json"]);
+        let (code, printed, fault) = run(&["table", "create", "--data", file.path(), "--json"]);
         assert_eq!(code, 0, "{fault}");
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told, serde_json::json!({ "table": "onewindow", "created": expected }));
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(printed, serde_json::json!({ "table": "onewindow", "created": expected }));
     }
 }
 
@@ -108,8 +108,8 @@ fn what_is_wrong_is_said_with_code_2() {
         (&["component", "/nowhere/at/all.wasm"], "/nowhere/at/all.wasm"),
         (&["unheard-of"], "unheard-of"),
     ] {
-        let (code, told, fault) = run(arguments);
-        assert_eq!((code, told.as_str()), (2, ""), "{arguments:?}: {fault}");
+        let (code, printed, fault) = run(arguments);
+        assert_eq!((code, printed.as_str()), (2, ""), "{arguments:?}: {fault}");
         assert!(fault.contains(says), "{arguments:?}: {fault}");
     }
 }
@@ -117,11 +117,11 @@ fn what_is_wrong_is_said_with_code_2() {
 #[test]
 fn the_component_is_written_as_it_is_embedded() {
     let file = std::env::temp_dir().join(format!("onewindow-cli-{}.wasm", std::process::id()));
-    let (code, told, _) = run(&["component", file.to_str().unwrap()]);
+    let (code, printed, _) = run(&["component", file.to_str().unwrap()]);
     let written = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(code, 0);
-    assert!(told.contains(&format!("{} bytes", written.len())), "{told}");
+    assert!(printed.contains(&format!("{} bytes", written.len())), "{printed}");
     assert!(written == onewindow_host::engine::component::BINARY);
 }
 

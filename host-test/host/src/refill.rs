@@ -7,18 +7,18 @@
 //! order change nothing that is not so any more. Nothing depends on the consumer: without it every
 //! request does the same for itself.
 
-use std::{collections::HashMap, time::Duration};
-
-use onewindow::{
-    Call, Reply, Resend, Shard, encode, refill,
-    wire::{self, Classification, classify},
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
 };
+
+use onewindow::{Call, Reply, Resend, Shard, encode, refill, wire};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::{
     clock::Clock,
-    dynamo::{Client, Cost},
+    dynamo::{Client, Cost, failure},
 };
 
 /// How long one call may take, resends and all.
@@ -110,7 +110,7 @@ impl Refiller {
                 let page = match ask(&self.streams, "GetRecords", body).await {
                     Ok(page) => page,
                     Err(error) => {
-                        // It may have expired: the shard is taken up again, which repeats records.
+                        // It may have expired: the shard is read from its start again, which repeats records.
                         self.iterators.remove(&shard);
                         return Err(error);
                     }
@@ -189,8 +189,7 @@ fn image(image: &Value) -> Result<Shard, onewindow::Error> {
 }
 
 async fn perform(client: &Client, call: Call) -> Reply {
-    let mut replies = client.perform(&[call], Instant::now() + PATIENCE, &mut Cost::default()).await;
-    replies.pop().unwrap_or_else(|| Reply::Failed("nothing was sent".into()))
+    client.ask(call, Instant::now() + PATIENCE, &mut Cost::default()).await
 }
 
 /// A read of the table's or the stream's.
@@ -204,13 +203,7 @@ async fn ask(client: &Client, operation: &'static str, body: Value) -> Result<Va
 }
 
 fn refused(operation: &'static str, reply: &Reply) -> RefillError {
-    let reason = match classify(reply) {
-        Classification::Retry(reason)
-        | Classification::Lost(reason)
-        | Classification::Unavailable(reason)
-        | Classification::Misconfigured(reason) => reason,
-        Classification::ClockSkew => "the table refuses the time of the signature".into(),
-        Classification::Data => "the table answered something other than what was asked".into(),
-    };
+    let reason =
+        failure(reply).unwrap_or_else(|| "the table answered something other than what was asked".into());
     RefillError::Refused { operation, reason }
 }

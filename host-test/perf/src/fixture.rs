@@ -188,7 +188,7 @@ impl Fixture {
     /// One operation on the table, without the meter.
     pub(crate) async fn call(&self, operation: &'static str, body: &Json) -> anyhow::Result<Json> {
         let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + PATIENCE;
         match &self.raw.perform(&[call], deadline, &mut Cost::default()).await[..] {
             [Reply::Http { status: 200, body }] => {
                 serde_json::from_str(body).context("the table answered something else than JSON")

@@ -3,21 +3,21 @@
 use onewindow_host::{AcquireRequest, Amount, Outcome};
 use onewindow_surface::http::Document;
 
-use super::{DONE, FAULT, REJECTED, limit::amount, look::LookArgs, print};
+use super::{DONE, FAULT, REJECTED, limit::amount, print, question::QuestionArgs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    look: LookArgs,
-    /// What to take, all or nothing: NAME=TOKENS, such as session=1.
+    question: QuestionArgs,
+    /// The tokens to acquire, all or nothing: NAME=TOKENS, such as session=1.
     #[arg(required = true, value_name = "NAME=TOKENS", value_parser = amount)]
     consume: Vec<Amount>,
 }
 
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
-        let json = self.look.json;
-        let question = self.look.question().await?;
+        let json = self.question.json;
+        let question = self.question.open().await?;
         let request = AcquireRequest {
             subject: question.subject.clone(),
             consume: self.consume.clone(),

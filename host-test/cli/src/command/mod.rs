@@ -5,9 +5,9 @@ mod component;
 mod demo;
 mod dynamodb;
 mod limit;
-mod look;
 mod preview;
 mod print;
+mod question;
 mod refill;
 mod serve;
 mod store;
@@ -25,16 +25,16 @@ use tracing_subscriber::{
 
 /// Done, or admitted.
 const DONE: u8 = 0;
-/// Asked and answered: no.
+/// The answer is no.
 const REJECTED: u8 = 1;
-/// Not asked as it should be, or something failed. Clap's own code for a bad command line.
+/// The command line is wrong, or something failed. It is clap's own code for a wrong command line.
 const FAULT: u8 = 2;
 
 /// Session quotas on sharded DynamoDB balances.
 #[derive(Debug, Parser)]
 #[command(name = "onewindow", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
-    /// Tell more of what happens, on standard error; -vvv tells everything.
+    /// Log more, to standard error; -vvv logs everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
     #[command(subcommand)]
@@ -43,13 +43,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play a session on an embedded DynamoDB with a clock that jumps, and show what happens.
+    /// Play a session on an embedded DynamoDB with a virtual clock, and show what happens.
     Demo(demo::Args),
     /// Serve the HTTP surface: POST /acquire, POST /settle, GET and POST /preview, GET /healthz.
     Serve(serve::Args),
-    /// Take tokens once. Exit code 0: admitted, 1: rejected, 2: it could not be asked.
+    /// Acquire tokens once. Exit code 0: admitted, 1: rejected, 2: the request failed.
     Acquire(acquire::Args),
-    /// Show what is left, shard by shard, and when it comes back. Nothing is written.
+    /// Show what is left on each shard, and when it comes back. Nothing is written.
     Preview(preview::Args),
     /// Consume the table's change stream: refills and resets before they are needed.
     Refill(refill::Args),

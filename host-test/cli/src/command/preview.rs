@@ -3,18 +3,18 @@
 use onewindow_host::PreviewOutcome;
 use onewindow_surface::http::Document;
 
-use super::{DONE, FAULT, look::LookArgs, print};
+use super::{DONE, FAULT, print, question::QuestionArgs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    look: LookArgs,
+    question: QuestionArgs,
 }
 
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
-        let json = self.look.json;
-        let question = self.look.question().await?;
+        let json = self.question.json;
+        let question = self.question.open().await?;
         let previewed = question.limiter.preview(question.subject.clone(), question.limits.clone()).await;
         if json {
             print::line(&Document::of_preview(&question.subject, &previewed.outcome).to_json());

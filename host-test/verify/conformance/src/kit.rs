@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use http::HeaderMap;
@@ -10,7 +10,6 @@ use onewindow::{Call, Reply, Resend};
 use onewindow_host::{AcquireRequest, Amount, Client, Cost, Engine, Limit, Limiter, LimiterOptions, Subject};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::{
     proxy::Proxy,

@@ -4,14 +4,13 @@
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::future::join_all;
 use onewindow::{Call, Reply, Resend};
 use onewindow_host::{Client, Cost};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::kit::{Fixture, TABLE, session};
 

@@ -1,12 +1,12 @@
 //! Changes to the table by others: foreign attributes appear, and write budgets are spent, so that shard counts
 //! double.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onewindow::{Call, Resend, Subject};
 use onewindow_host::{Client, ClientConfig, Clock, Cost, Credentials};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::plan::{Plan, RESOURCE};
 

@@ -1,13 +1,15 @@
 //! A process of ours: it acquires through the component until it is killed or its input ends. It prints the
 //! same lines as `peer/worker.py`.
 
-use std::{io::Read as _, time::Duration};
+use std::{
+    io::Read as _,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context;
 use onewindow::{AcquireRequest, Amount, LevelDecision, Limit, Outcome, Settlement, Subject};
 use onewindow_host::{Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::{
     ledger::QUOTA,

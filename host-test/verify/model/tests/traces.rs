@@ -132,9 +132,9 @@ const ABLATIONS: [(&str, &str, &str, &str); 27] = [
         "doublings-of-old-items",
         "S2.0 L2 S2.0 L2 S2.0 L2 S0.0 L0 L0 L0 L0 L0 L0 S0.2 L0 S1.1 L1 S1.1 L1 S1.1 L1 S1.1 L1",
     ),
-    ("refusal-credit", "C2", "cascade-parent-boundary", "S0.0 L0 S1.0 L1 L1 L1"),
-    ("parent-gate", "C1", "cascade-unknown", "S0.0 L0"),
-    ("owner-record", "C4", "cascade-restamp", "S0.0 L0 S1.0 L1 L1 L1 L1"),
+    ("refusal-credit", "K2", "cascade-parent-boundary", "S0.0 L0 S1.0 L1 L1 L1"),
+    ("parent-gate", "K1", "cascade-unknown", "S0.0 L0"),
+    ("owner-record", "K4", "cascade-restamp", "S0.0 L0 S1.0 L1 L1 L1 L1"),
 ];
 
 #[test]

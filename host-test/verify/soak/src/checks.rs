@@ -65,7 +65,7 @@ pub(crate) async fn check_items(direct: &Client, history: &mut History) -> anyho
             body["ExclusiveStartKey"] = from.take();
         }
         let call = Call { operation: "Scan", body: body.to_string(), resend: Resend::Idempotent };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         let replies = direct.perform(&[call], deadline, &mut Cost::default()).await;
         let [Reply::Http { status: 200, body }] = &replies[..] else {
             anyhow::bail!("the table cannot be read: {replies:?}");

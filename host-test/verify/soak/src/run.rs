@@ -150,7 +150,7 @@ impl Soak<'_> {
             "ExpressionAttributeValues": { ":v0": { "N": "0" } },
         });
         let call = Call { operation: "UpdateItem", body: body.to_string(), resend: Resend::Idempotent };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+        let deadline = std::time::Instant::now() + Duration::from_secs(1);
         for _ in 0..SPENT_TIMES {
             // It may have a fault like any other.
             self.client.perform(std::slice::from_ref(&call), deadline, &mut Cost::default()).await;

@@ -101,7 +101,7 @@ async fn a_debit_whose_reply_is_lost_may_be_made_twice_and_never_credited() {
 }
 
 #[tokio::test]
-async fn f17_a_credit_whose_reply_is_lost_is_not_sent_again() {
+async fn f22_a_credit_whose_reply_is_lost_is_not_sent_again() {
     for fault in [Fault::ReplyCut, Fault::ReplyTruncated, Fault::ServerErrorAfter] {
         let setup = Setup::new(Plan::none(), LimiterOptions::default()).await;
         let answer = setup.acquire(10).await;

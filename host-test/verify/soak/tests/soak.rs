@@ -3,11 +3,10 @@
 use std::process::Command;
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "too slow without optimisation: run with --release")]
 fn a_short_soak_breaks_no_invariant() {
     let soak = Command::new(env!("CARGO_BIN_EXE_onewindow-soak"))
         .args(["run", "--hosts", "8", "--callers", "2", "--acquires", "2500"])
-        // Without optimisation the component takes each process half a minute to compile.
+        // The component would take each process seconds to load.
         .args(["--native", "--era-seconds", "6", "--kill-every-ms", "1000"])
         .output()
         .expect("it runs");

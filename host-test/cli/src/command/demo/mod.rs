@@ -1,9 +1,13 @@
-//! `onewindow demo`: a session, played through real HTTP against a real engine on loopback, with a
-//! clock that jumps.
+//! `onewindow demo`: a session, played through real HTTP against a real engine on loopback, with a virtual
+//! clock. Every run prints the same.
 
-mod stage;
-mod story;
-mod timeline;
+mod chart;
+mod gate;
+mod output;
+mod scenes;
+mod session;
+mod summary;
+mod words;
 
 use clap::Args as ClapArgs;
 
@@ -14,18 +18,21 @@ use super::{DONE, store::EngineArgs};
 pub(crate) struct Args {
     #[command(flatten)]
     engine: EngineArgs,
-    /// Do not wait for the reader between lines. A pipe is never waited for.
+    /// Do not pause between lines. There are no pauses where the output is not a terminal.
     #[arg(long)]
     fast: bool,
-    /// Print one JSON object a line: `event`, `chapter`, and what belongs to the event.
+    /// Print one JSON object a line: `event`, `scene`, and the fields of the event.
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
-        let stage = stage::Stage::new(self.json, self.fast);
-        story::Story::begin(stage, self.engine.engine()?, self.engine.name()).await?.tell().await?;
+        let output = output::Output::new(self.json, self.fast);
+        let mut session = session::Session::start(output, self.engine.engine()?).await?;
+        scenes::play(&mut session, self.engine.name()).await?;
+        summary::print(&session).await?;
+        session.stop().await?;
         Ok(DONE)
     }
 }

@@ -1,12 +1,14 @@
 //! The two sides: our acquire, the peer's, and the items that both leave in the table.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, ensure};
 use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Outcome, Reply, Resend, Step, Subject};
 use onewindow_host::{Client, Cost};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::random::{Acquisition, Bucket, CAPACITY, LENGTH_MS, RATE_CAPACITY};
 use crate::{history::Image, ledger::QUOTA, plan::RATE};

@@ -1,4 +1,4 @@
-//! What a cascade's answer must agree with: C1, C2, C3, I8 and R9.
+//! What a cascade's answer must agree with: K1, K2, K3, I8 and R9.
 
 use onewindow::{CascadeDecision, LevelDecision, Outcome};
 
@@ -12,7 +12,7 @@ impl CascadeLedger {
     /// What must be true of an answer, once its credits are on their way.
     ///
     /// # Errors
-    /// C1, C2, C3, I8 or R9.
+    /// K1, K2, K3, I8 or R9.
     pub(crate) fn check(
         &self,
         setting: &Setting,
@@ -26,16 +26,16 @@ impl CascadeLedger {
         }
         if let Some(debit) = self.debits.iter().find(|debit| !is_over(debit) && !self.lost_refusal) {
             let how = format!("refused, and {} was not credited {} millitokens", debit.key.0, debit.milli);
-            return Err(Violation::new("C2", how));
+            return Err(Violation::new("K2", how));
         }
         if decision.levels.iter().any(|level| level.lease.is_some()) {
-            return Err(Violation::new("C2", "refused, with a lease".into()));
+            return Err(Violation::new("K2", "refused, with a lease".into()));
         }
         self.check_named(setting, decision)?;
         self.check_wait(setting, clock_ms, decision)
     }
 
-    /// C1: every level was debited by exactly the amount, and the levels are those that the debited
+    /// K1: every level was debited by exactly the amount, and the levels are those that the debited
     /// items named.
     fn check_admitted(
         &self,
@@ -43,7 +43,7 @@ impl CascadeLedger {
         decision: &CascadeDecision,
         is_over: impl Fn(&&Debit) -> bool,
     ) -> Result<(), Violation> {
-        let wrong = |how: String| Err(Violation::new("C1", format!("admitted, and {how}")));
+        let wrong = |how: String| Err(Violation::new("K1", format!("admitted, and {how}")));
         let amount = i128::from(setting.amount) * 1000;
         let mut unassigned: Vec<&Debit> = self.debits.iter().collect();
         let above = decision.levels.iter().skip(1).map(|level| Some(level.entity.as_str()));
@@ -71,9 +71,9 @@ impl CascadeLedger {
         }
     }
 
-    /// C3: the last reply of the level that the answer names agrees with the outcome.
+    /// K3: the last reply of the level that the answer names agrees with the outcome.
     fn check_named(&self, setting: &Setting, decision: &CascadeDecision) -> Result<(), Violation> {
-        let wrong = |how: String| Err(Violation::new("C3", how));
+        let wrong = |how: String| Err(Violation::new("K3", how));
         let Some(level) = decision.levels.get(decision.decided_by) else {
             return wrong(format!("there is no level {}", decision.decided_by));
         };

@@ -19,7 +19,7 @@ pub(crate) struct CascadeLedger {
     pub(super) debits: Vec<Debit>,
     /// The last reply of each entity, by its place.
     pub(super) replies: BTreeMap<u8, LevelReply>,
-    /// A credit was refused and the reply that says so is lost: its tokens stay debited (C2 allows it).
+    /// A credit was refused and the reply that says so is lost: its tokens stay debited (K2 allows it).
     pub(super) lost_refusal: bool,
 }
 
@@ -96,7 +96,7 @@ impl CascadeLedger {
                 self.remove(&write.key, credit_milli, |debit| window == Some(debit.start))?;
             } else if credit_milli < 0 {
                 debited = true;
-                // The parent that a created item names is checked with the write (C4).
+                // The parent that a created item names is checked with the write (K4).
                 let item = write.before.as_ref().unwrap_or(&write.after);
                 self.debits.push(Debit {
                     key: write.key.clone(),

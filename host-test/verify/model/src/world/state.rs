@@ -67,7 +67,7 @@ impl World {
         self.now_ms(setting) - EPOCH_MS - setting.instants_ms[usize::from(instant)]
     }
 
-    /// Records what landed; no request writes to two entities. C4: a created shard names the parent
+    /// Records what landed; no request writes to two entities. K4: a created shard names the parent
     /// that its entity's own record names at that moment.
     pub(super) fn observe(
         &mut self,
@@ -83,7 +83,7 @@ impl World {
         for created in landed.iter().filter(|landed| landed.before.is_none()) {
             if stamped_parent(&created.after) != record {
                 let how = format!("{} is created under another parent than {record:?}", created.key.0);
-                return Err(Violation::new("C4", how));
+                return Err(Violation::new("K4", how));
             }
         }
         self.ledgers[usize::from(place)].observe(entity, actor, landed)
