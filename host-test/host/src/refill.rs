@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use onewindow::{Call, Reply, Resend, Shard, encode, refill, wire};
+use onewindow::{Call, Reply, Resend, refill};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -138,13 +138,10 @@ impl Refiller {
         let is_bucket = images["Keys"]["SK"]["S"] == "#STATE";
         let Some(new) = images.get("NewImage").filter(|_| is_bucket) else { return Ok(()) };
         done.records += 1;
-        let planned = image(new).and_then(|new| {
-            let old = images.get("OldImage").map(image).transpose()?;
-            let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
-            refill::write(old.as_ref(), &new, now_ms)
-        });
-        let write = match planned {
-            Ok(Some(write)) => write,
+        let old = images.get("OldImage").map(Value::to_string);
+        let planned = refill::call(&self.table_name, old.as_deref(), &new.to_string(), self.clock.now_ms());
+        let call = match planned {
+            Ok(Some(call)) => call,
             Ok(None) => return Ok(()),
             Err(error) => {
                 done.skipped += 1;
@@ -152,7 +149,6 @@ impl Refiller {
                 return Ok(());
             }
         };
-        let Ok(call) = encode(&self.table_name, &[write]) else { return Ok(()) };
         match perform(&self.table, call.clone()).await {
             Reply::Http { status: 200, .. } => done.landed += 1,
             Reply::Http { status: 400, body } if body.contains("ConditionalCheckFailedException") => {
@@ -182,10 +178,6 @@ impl Refiller {
         }
         Ok(())
     }
-}
-
-fn image(image: &Value) -> Result<Shard, onewindow::Error> {
-    wire::decode_item(&image.to_string())
 }
 
 async fn perform(client: &Client, call: Call) -> Reply {

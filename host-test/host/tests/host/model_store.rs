@@ -3,7 +3,10 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use onewindow::{Action, Attribute, Change, ConditionalWrite, Field, Reply, Term, Test, Value, Verb, encode};
+use onewindow::{
+    Reply,
+    internals::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode},
+};
 use onewindow_host::{Client, Cost};
 use onewindow_model::store::{Request, Store};
 use serde_json::Value as Json;

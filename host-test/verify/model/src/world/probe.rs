@@ -2,7 +2,10 @@
 
 use std::{iter, sync::Arc};
 
-use onewindow::{Call, Outcome, Reply, Step, preview, wire};
+use onewindow::{
+    Call, Outcome, Reply, Step,
+    internals::{decode_item, preview},
+};
 
 use super::{
     machine::{Known, Machine, clock},
@@ -24,7 +27,7 @@ impl World {
         let json = |item: &Arc<Item>| {
             let mut json = String::new();
             write_item(&mut json, item);
-            wire::decode_item(&json).ok()
+            decode_item(&json).ok()
         };
         let shards: Vec<_> = self.shards(setting, place).filter_map(json).collect();
         let limits = [setting.entity(place).limit()];

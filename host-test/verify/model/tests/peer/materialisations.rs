@@ -1,9 +1,12 @@
 //! What a materialisation makes of one limit: balances, ends, waits, stamps.
 
 use onewindow::{
-    Amount, Limit, LimitState, Shard,
-    materialise::{Debit, Materialisation, Settings, lifetime_seconds},
-    preview,
+    Amount, Limit,
+    internals::{
+        LimitState, Shard,
+        materialise::{Debit, Materialisation, Settings, lifetime_seconds},
+        preview,
+    },
 };
 use serde_json::{Value as Json, json};
 
@@ -17,7 +20,7 @@ fn now_ms(input: &Json) -> i64 {
 }
 
 fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
-    Settings { limits, authoritative: false, permanent: false, now_ms }
+    Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
 /// The balance one shard counts with, whole tokens, and the end of its window as stored.

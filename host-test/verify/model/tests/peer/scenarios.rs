@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use onewindow::{Outcome, preview, wire};
+use onewindow::{
+    Outcome,
+    internals::{decode_item, preview},
+};
 use onewindow_model::store::{Item, Store, json};
 use serde_json::Value as Json;
 
@@ -68,9 +71,7 @@ fn every_state_it_left_is_read_and_served() {
             let json = event["bucket_items"].as_array().unwrap().iter();
             let shards: Vec<_> = json
                 .filter(|item| item["PK"]["S"].as_str().is_some_and(|pk| pk.starts_with(PK)))
-                .map(|item| {
-                    wire::decode_item(&item.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"))
-                })
+                .map(|item| decode_item(&item.to_string()).unwrap_or_else(|error| panic!("{name}: {error}")))
                 .collect();
             let count = shard_count(&items);
             let clock = i64::try_from(now_ms).unwrap();

@@ -1,6 +1,6 @@
 //! What a shard that is being created reads of a sibling (R8).
 
-use onewindow::join;
+use onewindow::internals::join;
 use serde_json::json;
 
 use crate::{

@@ -2,8 +2,11 @@
 
 use onewindow::{
     Amount, Reply, Settle, Settlement, Step,
-    propagate::{self, Opened},
-    refill, wire,
+    internals::{
+        decode_item,
+        propagate::{self, Opened},
+        refill,
+    },
 };
 use onewindow_model::store::{Item, Request, Store, json};
 use serde_json::{Value as Json, json};
@@ -25,7 +28,7 @@ fn propagation() {
         };
         let subject = onewindow::Subject::new("t", "nsfixed0001", "user-1", "gpt-4");
         let writes = propagate::writes(&subject, 1, 2, &[opened]);
-        let call = onewindow::encode("t", &writes).unwrap();
+        let call = onewindow::internals::encode("t", &writes).unwrap();
         let request = Request::parse(call.operation, &call.body).unwrap();
         let key = request.writes()[0].key.clone();
         let mut store = Store::default();
@@ -52,12 +55,12 @@ const ONLY_RAISES: &str =
 fn aggregator_refill() {
     let mut tally = Tally::default();
     for case in cases("aggregator_refill") {
-        let image = |json: &Json| (!json.is_null()).then(|| wire::decode_item(&json.to_string()).unwrap());
+        let image = |json: &Json| (!json.is_null()).then(|| decode_item(&json.to_string()).unwrap());
         let old = image(&case.input["old_image"]);
         let new = image(&case.input["new_image"]).unwrap();
         let write = refill::write(old.as_ref(), &new, case.input["now_ms"].as_i64().unwrap()).unwrap();
         let ours = write.map(|write| {
-            let call = onewindow::encode("t", &[write]).unwrap();
+            let call = onewindow::internals::encode("t", &[write]).unwrap();
             let request = Request::parse(call.operation, &call.body).unwrap();
             let mut store = Store::default();
             store.insert(request.writes()[0].key.clone(), item(&case.input["new_image"]));
@@ -80,7 +83,11 @@ fn aggregator_refill() {
 }
 
 /// A lease of what an item's shard would be credited, or debited in addition.
-fn lease(shard: &onewindow::Shard, delta_milli: &serde_json::Map<String, Json>, now_ms: i64) -> String {
+fn lease(
+    shard: &onewindow::internals::Shard,
+    delta_milli: &serde_json::Map<String, Json>,
+    now_ms: i64,
+) -> String {
     let leased = |(name, delta): (&String, &Json)| {
         let state = shard.limit(name).expect("a limit of the item");
         let is_quota = state.reset_after_seconds.is_some();
@@ -117,7 +124,7 @@ fn adjust_request() {
         let now_ms = case.input["now_ms"].as_i64().unwrap();
         let clock = u64::try_from(now_ms).unwrap();
         let delta_milli = case.input["delta_milli"].as_object().unwrap();
-        let shard = wire::decode_item(&case.input["item"].to_string()).unwrap();
+        let shard = decode_item(&case.input["item"].to_string()).unwrap();
         let actual = delta_milli.iter().map(|(name, delta)| {
             let tokens = delta.as_i64().unwrap().max(0) / 1000;
             Amount::new(name, u64::try_from(tokens).unwrap())
