@@ -12,10 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use onewindow::{
-    Call, Reply, Resend, refill,
-    wire::{Classification, classify},
-};
+use onewindow::{Call, Reply, Resend, refill};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
