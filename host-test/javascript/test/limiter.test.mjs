@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Hints, Limiter } from "onewindow";
 import { awsSigner } from "onewindow/aws";
+import { handle } from "onewindow/http";
 import { loadCore } from "onewindow/node";
 import { dynamodb } from "./kit.mjs";
 
@@ -91,6 +92,17 @@ test("a lease says whose it is, and nothing is sent", async () => {
   const { lease } = await limiter().acquire({ subject: of("user-8"), consume: { session: 1 }, limits });
   assert.deepEqual(away.leaseSubject("onewindow", lease), of("user-8"));
   for (const text of ["", "{}", "no lease", lease.slice(1)]) assert.equal(away.leaseSubject("onewindow", text), undefined);
+});
+
+test("the surface refuses a lease of another namespace before anything is sent", async () => {
+  const { lease } = await limiter().acquire({ subject: of("user-9"), consume: { session: 1 }, limits });
+  const service = { limiter: limiter({ observe: () => assert.fail("asked") }), table: "onewindow", namespace: "other" };
+  for (const [shown, words] of [[lease, /of the namespace "default", expected "other"/], ["{}", /not one of ours/]]) {
+    const body = JSON.stringify({ lease: shown, actual: { session: 0 } });
+    const response = await handle(service, new Request("http://h/settle", { method: "POST", body }), () => {});
+    assert.equal(response.status, 400);
+    assert.match((await response.json()).detail, words);
+  }
 });
 
 test("every failure is an outcome", async () => {
