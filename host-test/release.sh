@@ -59,6 +59,7 @@ fi
 rm -rf dist host-test/javascript/dist
 mkdir dist
 "$PROGRAMS/onewindow" component dist/onewindow-quota.wasm
+"$PROGRAMS/onewindow" component --world inspect dist/onewindow-inspect.wasm
 
 (
     cd host-test/javascript
@@ -67,9 +68,9 @@ mkdir dist
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )
 
-# A published host cannot build its neighbour: it brings the component along, and its `build` says so.
-trap 'rm -f host-test/host/onewindow-quota.wasm' EXIT
-cp dist/onewindow-quota.wasm host-test/host/
+# A published host cannot build its neighbour: it brings the components along, and its `build` says so.
+trap 'rm -f host-test/host/onewindow-*.wasm' EXIT
+cp dist/onewindow-*.wasm host-test/host/
 crates="onewindow onewindow-host onewindow-surface onewindow-cli"
 packages=$(printf -- '--package %s ' $crates)
 # shellcheck disable=SC2086
