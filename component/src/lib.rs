@@ -59,8 +59,8 @@
 //!
 //! # The rules
 //!
-//! What each rule says stands in `component/PROTOCOL.md`. Each is computed in one place, its home in `rule`
-//! (R9: in `machine`):
+//! What each rule says is in `component/PROTOCOL.md`. Each is computed in one place, its home in `rule` (R9: in
+//! `machine`):
 //!
 //! | rule | home |
 //! | --- | --- |

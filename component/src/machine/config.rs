@@ -15,7 +15,7 @@ use crate::{
     types::limit::{Drip, Limit, Recovery},
     types::request::MAX_LIMITS,
     types::subject::Subject,
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
     write::batch_read,
 };
 
@@ -148,7 +148,7 @@ fn found(reply: &Reply) -> Result<Vec<Attributes<'_>>, Outcome> {
         Answer::Read { .. } => Err(Outcome::Unavailable("the table left configuration unread".into())),
         Answer::Unavailable(reason) => Err(Outcome::Unavailable(reason)),
         Answer::Misconfigured(reason) => Err(Outcome::Misconfigured(reason)),
-        _ => Err(Outcome::Unavailable("the table answered something other than what was asked".into())),
+        _ => Err(Outcome::Unavailable(UNEXPECTED.into())),
     }
 }
 

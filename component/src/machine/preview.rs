@@ -16,7 +16,7 @@ use crate::{
     types::preview::{LimitPreview, PreviewOutcome, PreviewReport},
     types::request::check_limits,
     types::subject::{MAX_SHARD_COUNT, Subject},
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
     write::batch_read,
 };
 
@@ -150,8 +150,7 @@ impl Preview {
             Answer::Misconfigured(reason) => return Err(PreviewOutcome::Misconfigured(reason)),
             Answer::Unavailable(reason) => return Err(PreviewOutcome::Unavailable(reason)),
             _ => {
-                let reason = "the table answered something other than what was asked";
-                return Err(PreviewOutcome::Unavailable(reason.into()));
+                return Err(PreviewOutcome::Unavailable(UNEXPECTED.into()));
             }
         };
         if incomplete {
@@ -174,8 +173,7 @@ impl Preview {
     }
 
     /// The items read so far.
-    #[must_use]
-    pub fn shards(&self) -> &[Shard] {
+    pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards
     }
 

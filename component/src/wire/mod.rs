@@ -12,6 +12,9 @@ pub(crate) use self::sort::{Answer, Reason};
 use self::sort::{Sorted, sort};
 use crate::{text::clip, types::answer::Reply};
 
+/// Why a reply of another kind than the call asks for is of no use.
+pub(crate) const UNEXPECTED: &str = "the table answered something other than what was asked";
+
 /// What a host does about a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Classification {

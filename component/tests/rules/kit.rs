@@ -40,18 +40,18 @@ pub(crate) fn request(tokens: u64) -> AcquireRequest {
     }
 }
 
-/// A pass's settings, with a configuration that may be old.
+/// Settings with a configuration that may be old.
 pub(crate) fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
     Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
-pub(crate) fn take(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {
+pub(crate) fn debit(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {
     Debit::new(&Amount::new(limit, tokens), limits)
 }
 
-/// The pass of the quota `q` alone.
-pub(crate) fn pass(item: &Item, now_ms: i64) -> Materialisation {
-    Materialisation::of(&item.read(), &settings(&[quota()], now_ms)).expect("a pass")
+/// The item materialised, with the quota `q` alone configured.
+pub(crate) fn materialised(item: &Item, now_ms: i64) -> Materialisation {
+    Materialisation::of(&item.read(), &settings(&[quota()], now_ms)).expect("a sound item")
 }
 
 // ---- items ----

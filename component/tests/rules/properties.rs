@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::kit::*;
 
-/// Steps no request may take more of.
+/// The most steps of any request.
 const MOST_STEPS: usize = 40;
 const NAMES: [&str; 3] = ["q", "d", "tokens.v2-beta"];
 
@@ -56,7 +56,7 @@ fn operations(call: &Call) -> Vec<Value> {
     }
 }
 
-/// The table takes the call: aliases, sizes, numbers, one change an attribute, one write an item.
+/// The table accepts the call: aliases, sizes, numbers, one change an attribute, one write an item.
 fn assert_sound(call: &Call) {
     if call.operation == "BatchGetItem" {
         let (keys, _) = asked(call);
@@ -384,7 +384,7 @@ proptest! {
     }
 
     #[test]
-    fn a_table_that_never_lets_a_write_land_is_given_up_on(request in requests(), items in vec(item(), 1..5)) {
+    fn a_table_on_which_no_write_lands_ends_the_sequence(request in requests(), items in vec(item(), 1..5)) {
         // The same items all along, and every condition fails.
         let answer = Answer::Lost(items, vec!["ConditionalCheckFailed"; 7]);
         let mut machine = Acquire::new(request);
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pass_over_anything_is_sound(shards in shards(), request in requests(), now in clock()) {
+    fn a_materialisation_of_anything_is_sound(shards in shards(), request in requests(), now in clock()) {
         let now_ms = i64::try_from(now).unwrap_or(i64::MAX).min(253_402_300_799_999);
         let settings = Settings {
             limits: &request.limits, authoritative: request.authoritative, permanent: request.permanent,
@@ -502,7 +502,7 @@ proptest! {
     }
 
     #[test]
-    fn pure_functions_take_any_number(a in any::<i128>(), b in any::<i128>(), c in any::<i128>(), x in any::<i64>(), y in any::<i64>()) {
+    fn pure_functions_accept_any_number(a in any::<i128>(), b in any::<i128>(), c in any::<i128>(), x in any::<i64>(), y in any::<i64>()) {
         let extremes = [i128::MIN, i128::MAX, 0, 1, -1, a];
         let instants = [i64::MIN, i64::MAX, 0, -1, x, y];
         for n in extremes {

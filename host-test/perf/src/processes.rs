@@ -1,7 +1,7 @@
 //! The processes of the measurements end to end. The embedded engine and each client have a process of their
 //! own, so that a client's CPU time is the client's alone.
 
-use std::{path::Path, process::Stdio};
+use std::{path::Path, process::Stdio, time::Instant};
 
 use anyhow::{Context, bail};
 use onewindow::{Call, Reply, Resend};
@@ -11,7 +11,6 @@ use serde_json::{Value as Json, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
-    time::Instant,
 };
 
 use crate::protocol::{CAPACITY, Implementation, PATIENCE, Target, Task, WINDOW_SECONDS};

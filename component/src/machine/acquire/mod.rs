@@ -53,7 +53,7 @@ use crate::{
         limit::instant_ms,
         request::AcquireRequest,
     },
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
     write::{ConditionalWrite, Images},
 };
 
@@ -185,10 +185,7 @@ impl Acquire {
             (State::Gathering(parts), Answer::Landed(_)) => Ok(self.locked_landed(&parts)),
             (State::Gathering(_), Answer::Cancelled(reasons)) => self.gather_cancelled(&reasons),
             (_, Answer::Busy) => Err(Contended.into()),
-            _ => {
-                let reason = "the table answered something other than what was asked";
-                Err(Outcome::Unavailable(reason.into()).into())
-            }
+            _ => Err(Outcome::Unavailable(UNEXPECTED.into()).into()),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
         settlement::Settlement,
         subject::Subject,
     },
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
 };
 
 /// Writes one part may try: as leased, and again as the failed one's image shows it.
@@ -143,8 +143,7 @@ impl Settle {
                     self.worsen(Settlement::Unavailable("other writers won every round".into()));
                 }
                 Answer::Read { .. } | Answer::Cancelled(_) => {
-                    let reason = "the table answered something other than what was asked";
-                    self.worsen(Settlement::Unavailable(reason.into()));
+                    self.worsen(Settlement::Unavailable(UNEXPECTED.into()));
                 }
             }
         }
