@@ -2,13 +2,14 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
+use super::records::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
 use crate::types::{
-    answer,
+    answer::{self, Resend},
     cascade::{CascadeDecision, LevelDecision as Level},
     error::{Error, ErrorCode},
     hint::Hint,
     lease::Lease,
+    preview::WindowState,
     settlement::Settlement,
 };
 
@@ -165,7 +166,7 @@ fn fault(message: String) -> Error {
 /// known is the one that `wit/` names for it.
 macro_rules! lift {
     ($name:ident, $($place:literal => $case:ident,)* _ => $other:ident) => {
-        impl crate::$name {
+        impl $name {
             #[doc(hidden)]
             #[must_use]
             pub fn _lift(place: u8) -> Self {
