@@ -15,7 +15,7 @@ runs() {
 target() { rustup target list --installed | grep -qx "$1" || rustup target add "$1"; }
 
 build_programs
-component="$programs/onewindow.wasm"
+component="$programs/onewindow-quota.wasm"
 "$programs/onewindow" component "$component"
 (
     cd host-test/javascript

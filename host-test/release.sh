@@ -58,18 +58,19 @@ if [ -z "${PROGRAMS:-}" ]; then
 fi
 rm -rf dist host-test/javascript/dist
 mkdir dist
-"$PROGRAMS/onewindow" component dist/onewindow.wasm
+"$PROGRAMS/onewindow" component dist/onewindow-quota.wasm
+"$PROGRAMS/onewindow" component --world inspect dist/onewindow-inspect.wasm
 
 (
     cd host-test/javascript
-    node build.mjs ../../dist/onewindow.wasm
+    node build.mjs ../../dist/onewindow-quota.wasm
     npm run --silent compile
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )
 
-# A published host cannot build its neighbour: it brings the component along, and its `build` says so.
-trap 'rm -f host-test/host/onewindow.wasm' EXIT
-cp dist/onewindow.wasm host-test/host/
+# A published host cannot build its neighbour: it brings the components along, and its `build` says so.
+trap 'rm -f host-test/host/onewindow-*.wasm' EXIT
+cp dist/onewindow-*.wasm host-test/host/
 crates="onewindow onewindow-host onewindow-surface onewindow-cli"
 packages=$(printf -- '--package %s ' $crates)
 # shellcheck disable=SC2086

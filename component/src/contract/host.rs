@@ -2,13 +2,14 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
+use super::records::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
 use crate::types::{
-    answer,
+    answer::{self, Resend},
     cascade::{CascadeDecision, LevelDecision as Level},
     error::{Error, ErrorCode},
     hint::Hint,
     lease::Lease,
+    preview::WindowState,
     settlement::Settlement,
 };
 
@@ -160,3 +161,27 @@ fn misuse(what: &str, read: usize, expected: &str) -> Error {
 fn fault(message: String) -> Error {
     Error { code: ErrorCode::Misuse, message }
 }
+
+/// What the bindings of an importing component call: an enum by the place of its case. A case that is not
+/// known is the one that `wit/` names for it.
+macro_rules! lift {
+    ($name:ident, $($place:literal => $case:ident,)* _ => $other:ident) => {
+        impl $name {
+            #[doc(hidden)]
+            #[must_use]
+            pub fn _lift(place: u8) -> Self {
+                match place {
+                    $($place => Self::$case,)*
+                    _ => Self::$other,
+                }
+            }
+        }
+    };
+}
+
+lift!(Resend, 0 => Idempotent, 1 => MayDebitTwice, _ => Never);
+lift!(
+    ErrorCode, 0 => InvalidRequest, 1 => UnknownLimit, 2 => CorruptItem, 3 => Overflow, 4 => Unsupported,
+    _ => Misuse
+);
+lift!(WindowState, 0 => Absent, 2 => Live, 3 => Pending, 4 => Ended, _ => Unstarted);

@@ -2,7 +2,7 @@
 
 use alloc::{string::String, vec, vec::Vec};
 
-use super::{Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply};
+use super::records::{Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply};
 use crate::{
     machine::config,
     types::{

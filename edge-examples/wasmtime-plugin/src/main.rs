@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let or = |name, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
-    let plugin = or("PLUGIN", "onewindow.wasm");
+    let plugin = or("PLUGIN", "onewindow-quota.wasm");
     let read = fs::read(&plugin)
         .with_context(|| format!("{plugin} is not there; `onewindow component {plugin}` writes it"))?;
     let settings = Settings::read(|name| env::var(name).ok())?;

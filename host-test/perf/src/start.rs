@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use onewindow_host::engine::{
     Component as Host, ComponentOptions,
-    component::{BINARY, bindings::QuotaPre},
+    component::{BINARY, exports::QuotaPre},
 };
 use wasmtime::{
     Engine, ResourceLimiter, Store,

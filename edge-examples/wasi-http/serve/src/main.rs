@@ -13,7 +13,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 struct Args {
     /// The core: what `onewindow component FILE` writes.
-    #[arg(long, value_name = "FILE", default_value = "onewindow.wasm")]
+    #[arg(long, value_name = "FILE", default_value = "onewindow-quota.wasm")]
     core: PathBuf,
     /// Where the composition goes, for any WASI HTTP host.
     #[arg(long, value_name = "FILE", default_value = "limiter.wasm")]

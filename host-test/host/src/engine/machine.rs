@@ -55,6 +55,26 @@ pub struct PreviewDecision {
     pub hint: Hint,
 }
 
+#[cfg(feature = "contract")]
+impl onewindow::contract::Decided for PreviewDecision {
+    fn of(ending: onewindow::contract::Ending) -> Result<Self, onewindow::Error> {
+        use onewindow::contract::Ending;
+        let outcome = match ending {
+            Ending::Previewed(onewindow::contract::Previewed { report, hint }) => {
+                return Ok(Self { outcome: PreviewOutcome::Report(report), hint });
+            }
+            Ending::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
+            Ending::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
+            other => PreviewOutcome::Failed(other.into_error()),
+        };
+        Ok(Self { outcome, hint: Hint::default() })
+    }
+
+    fn failed(error: onewindow::Error) -> Self {
+        Self { outcome: PreviewOutcome::Failed(error), hint: Hint::default() }
+    }
+}
+
 /// Room for one machine, until it is dropped.
 #[must_use = "the room is free again when it is dropped"]
 pub struct Slot {

@@ -1,7 +1,10 @@
-//! The component imports nothing: no clock, no network, no randomness. It is a property of the
-//! file, and this is where it is held to it.
+//! The components import nothing: no clock, no network, no randomness. It is a property of the files, and
+//! this is where they are held to it.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use wasmparser::{Parser, Payload};
 use wasmtime::{
@@ -11,7 +14,19 @@ use wasmtime::{
 use wit_component::WitPrinter;
 use wit_parser::{Package, Resolve};
 
-const FILE: &str = env!("ONEWINDOW_COMPONENT");
+/// A world's component, and its interfaces.
+struct World {
+    file: &'static str,
+    interfaces: [&'static str; 2],
+    /// What the file is today, to the next KiB: it may only shrink.
+    most_bytes: u64,
+}
+
+const WORLDS: [World; 2] = [
+    World { file: env!("ONEWINDOW_QUOTA"), interfaces: ["enforce", "types"], most_bytes: 160 * 1024 },
+    World { file: env!("ONEWINDOW_INSPECT"), interfaces: ["rules", "types"], most_bytes: 87 * 1024 },
+];
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The names of what a component asks for, at its top level: what nested components pass among
@@ -35,9 +50,11 @@ fn imports(bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn the_built_component_imports_nothing() {
-    let bytes = fs::read(FILE).expect("the build makes it");
-    assert_eq!(imports(&bytes), Vec::<String>::new());
+fn the_built_components_import_nothing() {
+    for World { file, .. } in WORLDS {
+        let bytes = fs::read(file).expect("the build makes it");
+        assert_eq!(imports(&bytes), Vec::<String>::new(), "{file}");
+    }
 }
 
 #[test]
@@ -48,22 +65,25 @@ fn the_check_sees_an_import_where_there_is_one() {
 }
 
 #[test]
-fn it_runs_where_nothing_is_offered() {
+fn they_run_where_nothing_is_offered() {
     let engine = Engine::default();
-    let component = Component::from_file(&engine, FILE).expect("wasmtime takes it");
-    let linker: Linker<()> = Linker::new(&engine);
-    linker.instantiate(&mut Store::new(&engine, ()), &component).expect("an empty linker is enough");
+    for World { file, .. } in WORLDS {
+        let component = Component::from_file(&engine, file).expect("wasmtime takes it");
+        let linker: Linker<()> = Linker::new(&engine);
+        linker.instantiate(&mut Store::new(&engine, ()), &component).expect("an empty linker is enough");
+    }
 }
 
 #[test]
-fn it_exports_the_contract_and_no_more() {
+fn they_export_their_world_and_no_more() {
     let engine = Engine::default();
-    let component = Component::from_file(&engine, FILE).expect("wasmtime takes it");
-    let ty = component.component_type();
-    let mut exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
-    exports.sort();
-    let expected = ["acquire", "cascade", "preview", "settle", "types", "window", "wire"];
-    assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@{VERSION}")));
+    for World { file, interfaces, .. } in WORLDS {
+        let component = Component::from_file(&engine, file).expect("wasmtime takes it");
+        let ty = component.component_type();
+        let mut exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
+        exports.sort();
+        assert_eq!(exports, interfaces.map(|name| format!("onewindow:quota/{name}@{VERSION}")));
+    }
 }
 
 /// The contract as WIT spells it, by interface; without `@since`, which a component does not tell.
@@ -81,20 +101,29 @@ fn contract(resolve: &Resolve) -> BTreeMap<&str, String> {
 }
 
 #[test]
-fn its_contract_can_be_read_out_of_it() {
-    let bytes = fs::read(FILE).expect("the build makes it");
-    let component = wit_component::decode(&bytes).expect("a component");
+fn their_contract_can_be_read_out_of_them() {
     let mut folder = Resolve::default();
     folder.push_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/wit")).expect("the contract");
     let folder = contract(&folder);
-    assert!(folder.values().all(|interface| interface.lines().count() > 1), "{folder:?}");
-    assert_eq!(contract(component.resolve()), folder);
+    let mut found = BTreeSet::new();
+    for World { file, interfaces, .. } in WORLDS {
+        let bytes = fs::read(file).expect("the build makes it");
+        let component = wit_component::decode(&bytes).expect("a component");
+        let exported = contract(component.resolve());
+        assert_eq!(exported.keys().copied().collect::<Vec<_>>(), interfaces);
+        for (name, interface) in exported {
+            assert!(interface.lines().count() > 1, "{interface}");
+            assert_eq!(interface, folder[name], "{name} in {file}");
+            found.extend(interfaces);
+        }
+    }
+    assert_eq!(found, folder.keys().copied().collect());
 }
 
 #[test]
-fn it_is_no_larger_than_it_was() {
-    // What it is today, to the next KiB: it may only shrink.
-    const MOST_BYTES: u64 = 194 * 1024;
-    let bytes = fs::metadata(FILE).expect("the build makes it").len();
-    assert!(bytes <= MOST_BYTES, "{bytes} bytes, {MOST_BYTES} at most");
+fn they_are_no_larger_than_they_were() {
+    for World { file, most_bytes, .. } in WORLDS {
+        let bytes = fs::metadata(file).expect("the build makes it").len();
+        assert!(bytes <= most_bytes, "{file}: {bytes} bytes, {most_bytes} at most");
+    }
 }

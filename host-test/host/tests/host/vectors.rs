@@ -3,32 +3,46 @@
 #[path = "../../../../component/tests/support/vectors.rs"]
 mod vectors;
 
-use onewindow_host::engine::{
-    Component, ComponentOptions,
-    component::bindings::{
-        Quota,
-        exports::onewindow::quota::{preview::WindowState, types::Amount, window::Sibling},
-    },
-};
+use onewindow_host::engine::{ComponentOptions, component::INSPECT};
 use serde_json::json;
 use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
-use wasmtime::Store;
+use wasmtime::{
+    Engine, Store,
+    component::{Component, Linker},
+};
+
+use bindings::{
+    InspectPre,
+    exports::onewindow::quota::{
+        rules::{Guest, Sibling},
+        types::{Amount, WindowState},
+    },
+};
+
+/// What wasmtime makes of the world `inspect`.
+mod bindings {
+    wasmtime::component::bindgen!({ path: "wit", world: "inspect" });
+}
 
 struct Wasm {
-    component: Component,
-    store: Store<()>,
-    quota: Quota,
+    pre: InspectPre<()>,
+    engine: Engine,
 }
 
 impl Wasm {
-    fn new(component: Component) -> Self {
-        let (store, quota) = component.instantiate().expect("an instance");
-        Self { component, store, quota }
+    fn new() -> Self {
+        let engine = Engine::new(&ComponentOptions::default().config()).expect("an engine");
+        let component = Component::new(&engine, INSPECT).expect("it runs here");
+        let pre = Linker::new(&engine).instantiate_pre(&component).and_then(InspectPre::new);
+        Self { pre: pre.expect("it imports nothing, and exports the world"), engine }
     }
 
-    /// A fresh instance now and then: one carries fuel for a request, not for a thousand.
-    fn renew(&mut self) {
-        *self = Self::new(self.component.clone());
+    /// What a fresh instance answers.
+    fn ask<T>(&self, ask: impl FnOnce(&Guest, &mut Store<()>) -> wasmtime::Result<T>) -> T {
+        let mut store = Store::new(&self.engine, ());
+        store.set_fuel(u64::MAX).expect("it burns fuel");
+        let inspect = self.pre.instantiate(&mut store).expect("an instance");
+        ask(inspect.onewindow_quota_rules(), &mut store).expect("no trap")
     }
 }
 
@@ -67,14 +81,12 @@ fn item(input: &ShardInput, id: u32) -> String {
 
 impl Core for Wasm {
     fn pass(&mut self, input: &ShardInput, amount: u64, now_ms: u64) -> PassView {
-        self.renew();
         let consume = [Amount { limit: NAME.into(), tokens: amount }];
-        let materialisation = self
-            .quota
-            .onewindow_quota_window()
-            .call_materialise(&mut self.store, "limits", &item(input, 0), &[], &consume, false, false, now_ms)
-            .expect("no trap")
-            .expect("no error");
+        let item = item(input, 0);
+        let materialised = self.ask(|rules, store| {
+            rules.call_materialise(store, "limits", &item, &[], &consume, false, false, now_ms)
+        });
+        let materialisation = materialised.expect("no error");
         let limit = &materialisation.limits[0];
         assert_eq!(
             materialisation.call.is_some(),
@@ -97,14 +109,9 @@ impl Core for Wasm {
     }
 
     fn report(&mut self, shards: &[ShardInput], now_ms: u64) -> ReportView {
-        self.renew();
         let items: Vec<String> = (0..).zip(shards).map(|(id, input)| item(input, id)).collect();
-        let report = self
-            .quota
-            .onewindow_quota_window()
-            .call_preview(&mut self.store, &items, 0, &[], now_ms)
-            .expect("no trap")
-            .expect("no error");
+        let survey = self.ask(|rules, store| rules.call_survey(store, &items, 0, &[], now_ms));
+        let report = survey.expect("no error");
         let [limit] = report.limits.as_slice() else { panic!("one limit: {report:?}") };
         let in_force =
             limit.shards.iter().filter(|view| matches!(view.state, WindowState::Live | WindowState::Pending));
@@ -118,7 +125,6 @@ impl Core for Wasm {
     }
 
     fn grant(&mut self, shard: u32, share_milli: i64, siblings: &[SiblingInput]) -> (i64, Option<u32>) {
-        self.renew();
         let sibling = |input: &SiblingInput| Sibling {
             shard: input.shard,
             current: input.current,
@@ -126,17 +132,12 @@ impl Core for Wasm {
             tokens_milli: input.tokens_milli,
         };
         let siblings: Vec<Sibling> = siblings.iter().map(sibling).collect();
-        let grant = self
-            .quota
-            .onewindow_quota_window()
-            .call_plan_grant(&mut self.store, shard, share_milli, &siblings)
-            .expect("no trap");
+        let grant = self.ask(|rules, store| rules.call_plan_grant(store, shard, share_milli, &siblings));
         (grant.tokens_milli, grant.donor)
     }
 }
 
 #[test]
 fn every_vector_holds_exactly() {
-    let component = Component::embedded(ComponentOptions::default()).expect("it runs here");
-    assert_eq!(vectors::run_all(&mut Wasm::new(component)), vectors::ALL);
+    assert_eq!(vectors::run_all(&mut Wasm::new()), vectors::ALL);
 }

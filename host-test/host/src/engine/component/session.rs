@@ -2,14 +2,11 @@
 
 use std::{marker::PhantomData, mem};
 
-use onewindow::{
-    Error, ErrorCode, Hint, PreviewOutcome, Reply, Step,
-    contract::{Decided, Ending, Previewed},
-};
+use onewindow::{Error, ErrorCode, Reply, Step, contract::Decided};
 use wasmtime::{Store, component::ResourceAny};
 
 use super::{Component, Instance, exports::Quota};
-use crate::engine::machine::{Machine, PreviewDecision};
+use crate::engine::machine::Machine;
 
 /// A machine of the component's, and the instance it lives in.
 pub(super) struct Session<D> {
@@ -103,23 +100,5 @@ impl<D: Decided> Machine<D> for Session<D> {
             Ok(step) => step.into_library(),
             Err(fault) => Step::Done(D::failed(fault.into())),
         }
-    }
-}
-
-impl Decided for PreviewDecision {
-    fn of(ending: Ending) -> Result<Self, Error> {
-        let outcome = match ending {
-            Ending::Previewed(Previewed { report, hint }) => {
-                return Ok(Self { outcome: PreviewOutcome::Report(report), hint });
-            }
-            Ending::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
-            Ending::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
-            other => PreviewOutcome::Failed(other.into_error()),
-        };
-        Ok(Self { outcome, hint: Hint::default() })
-    }
-
-    fn failed(error: Error) -> Self {
-        Self { outcome: PreviewOutcome::Failed(error), hint: Hint::default() }
     }
 }
