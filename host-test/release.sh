@@ -87,7 +87,8 @@ if [ -n "$verify" ]; then
     for crate in $crates; do tar -xzmf "dist/$crate-$version.crate" -C "$packed"; done
     cp Cargo.lock "$packed/"
     {
-        printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n\n[profile.dev]\ndebug = false\n\n' "$version"
+        printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n\n' "$version"
+        awk '/^\[/ { dev = /^\[profile\.dev/ } dev' Cargo.toml
         echo '[patch.crates-io]'
         for crate in $crates; do echo "$crate = { path = \"$crate-$version\" }"; done
     } >"$packed/Cargo.toml"

@@ -1,21 +1,27 @@
 //! Session quotas over sharded DynamoDB balances: the decision core of onewindow.
 //!
-//! This crate decides; it never does. It has no clock, no network, no randomness and no state
-//! between requests: a host supplies the time, the stored items and the replies, and gets back
-//! the calls to make and, in the end, a [`Decision`]. The same code is an ordinary Rust library
-//! and, compiled for `wasm32-unknown-unknown` with the feature `component`, the WebAssembly
-//! component whose contract is `wit/`.
+//! This crate decides and does nothing else. It has no clock, no network, no randomness and no state
+//! between requests: a host supplies the time and the replies of the table, and gets the calls to
+//! make and, at the end, a [`Decision`]. The same code is an ordinary Rust library and, compiled for
+//! `wasm32-unknown-unknown` with the feature `component`, the WebAssembly component whose contract is
+//! `wit/`.
 //!
 //! # The loop
 //!
-//! Every sequence is a machine with one method. A host
+//! Every sequence is a machine with one method, `advance`: [`Acquire`] debits one entity, [`Cascade`] an
+//! entity and its parents, [`Settle`] corrects a debit to what was used, [`Preview`] reads what is
+//! left. A host
 //!
-//! 1. constructs it ([`Acquire::new`], [`Settle::new`], [`Preview::new`]),
+//! 1. constructs the machine,
 //! 2. calls `advance` with the time and no replies,
-//! 3. makes the [`Call`]s of the [`Step::Perform`] it gets, at the same time,
-//! 4. hands their [`Reply`]s to the next `advance`, in the same order,
-//! 5. until [`Step::Done`]: answers its caller,
-//! 6. and then makes the decision's follow-ups.
+//! 3. sends the [`Call`]s of the [`Step::Perform`] that it returns, all at the same time; [`wire::classify`]
+//!    decides which replies to wait out and send again,
+//! 4. passes the [`Reply`]s to the next `advance`, in the same order, until [`Step::Done`],
+//! 5. answers its caller, and then sends the decision's follow-ups.
+//!
+//! Between requests a host may keep a [`Hint`]: it saves round trips, and [`Hint::reject`] answers known
+//! rejections without the table. [`config`] reads limits from the table; [`refill`] is for the
+//! consumer of the table's change stream.
 //!
 //! ```
 //! use onewindow::{Acquire, AcquireRequest, Amount, Limit, Reply, Step, Subject};
@@ -36,22 +42,46 @@
 //! assert!(!decision.outcome.is_admitted());
 //! ```
 //!
+//! # The layers
+//!
+//! A request meets the folders of `src` in this order, and imports point the same way only:
+//!
+//! | folder | what is there |
+//! | --- | --- |
+//! | `guest` | the exports of the component |
+//! | `machine` | the sequences: acquire, cascade, settle, preview; the configuration; a remembered rejection |
+//! | `rule` | the rules, as functions of what was read |
+//! | `write`, `wire` | the requests to the table; its replies |
+//! | `item` | a stored item: its attributes, and how they are read |
+//! | `types` | what a host passes in and gets back |
+//! | `text` | JSON, numbers, parts of sentences |
+//!
 //! # The rules
 //!
-//! Rule numbers (`R1` to `R15`) name one home each:
+//! What each rule says is in `component/PROTOCOL.md`. Each is computed in one place, its home in `rule` (R9: in
+//! `machine`):
 //!
-//! | rule | module |
+//! | rule | home |
 //! | --- | --- |
-//! | R1 open, R3 pending, R4 roll, R13 the reset instant | [`window`] |
-//! | R2 propagate | [`propagate`] |
-//! | R5 stamps and pins, R6 `rf` forward, R10 additive, R11 the gates, R15 whose parameters | [`materialise`] |
-//! | R7 join, R8 the move | [`join`], [`grant`] |
-//! | R9 no false rejection | [`acquire`] |
-//! | R12 ceilings and the drip, R14 retry after | [`balance`] |
+//! | R1 open, R3 pending, R4 roll, R13 the reset instant, a window's end | `window` |
+//! | R2 propagate | `propagate` |
+//! | R5 stamps and pins, R6 `rf` forward, R10 additive, R15 whose parameters | `materialise` |
+//! | R7 join, R8 the move | `join`, `grant` |
+//! | R9 no false rejection | `machine/acquire`, `survey` |
+//! | R11 the gates | `fast`, `gate` |
+//! | R12 shares, ceilings and the drip, R14 retry after | `balance` |
+//! | 6.9 how many shards there are | `shard_count` |
+//! | what is waived | `Shard::is_waived` of `item` |
+//! | F22 what may be sent again | `write/resend` |
 #![no_std]
+// What only `internals` shows is unused without it. These lints are checked with it.
+#![cfg_attr(
+    not(feature = "internals"),
+    allow(dead_code, unfulfilled_lint_expectations, unreachable_pub, unused_imports)
+)]
 #![cfg_attr(not(feature = "component"), forbid(unsafe_code))]
 #![cfg_attr(feature = "component", deny(unsafe_code))]
-// Whatever it is fed, it answers: nothing here may panic.
+// Whatever the input, it returns an answer: nothing here may panic.
 #![cfg_attr(
     not(test),
     warn(
@@ -80,19 +110,41 @@ mod write;
 #[cfg(feature = "component")]
 mod guest;
 
-pub use machine::{acquire, cascade, config, preview, settle};
-pub use rule::{balance, grant, join, materialise, propagate, refill, window};
+pub use machine::{
+    acquire::Acquire,
+    cascade::{Cascade, MAX_LEVELS},
+    config,
+    preview::Preview,
+    settle::Settle,
+};
+pub use types::{
+    answer::{Call, Decision, Outcome, Reply, Resend, Step},
+    cascade::{CascadeDecision, LevelDecision},
+    error::{Error, ErrorCode},
+    hint::{Hint, KnownRejection},
+    lease::Lease,
+    limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery},
+    preview::{LimitPreview, PreviewOutcome, PreviewReport, ShardView, WindowState},
+    request::{AcquireRequest, MAX_LIMITS},
+    settlement::Settlement,
+    status::LimitStatus,
+    subject::{MAX_SHARD_COUNT, Subject},
+};
 
-pub use item::{LimitState, Owner, Shard};
-pub use machine::acquire::Acquire;
-pub use machine::cascade::{Cascade, CascadeDecision, LevelDecision};
-pub use machine::preview::{LimitPreview, Preview, PreviewOutcome, PreviewReport, ShardView, WindowState};
-pub use machine::settle::{Settle, Settlement};
-pub use types::answer::{Call, Decision, LimitStatus, Outcome, Reply, Resend, Step};
-pub use types::error::{Error, ErrorCode};
-pub use types::hint::{Hint, KnownRejection};
-pub use types::lease::Lease;
-pub use types::limit::{Amount, Drip, Limit, MAX_SECONDS, MAX_TOKENS, Recovery};
-pub use types::request::{AcquireRequest, MAX_LIMITS};
-pub use types::subject::{MAX_SHARD_COUNT, Subject};
-pub use write::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode};
+/// The refill of a busy shard, for the consumer of the table's change stream (section 6.10). It saves the
+/// next request a locked write; without a consumer nothing else changes.
+pub mod refill {
+    pub use crate::rule::refill::call;
+}
+
+/// The layers below the machines, for this project's tests, fuzzing and model. No promise of stability:
+/// any version may change them.
+#[cfg(feature = "internals")]
+pub mod internals {
+    pub use crate::{
+        item::{Attribute, Field, LimitState, Owner, Shard, decode_item},
+        machine::preview,
+        rule::{balance, grant, join, materialise, propagate, refill, window},
+        write::{Action, Change, ConditionalWrite, Term, Test, Value, Verb, encode},
+    };
+}

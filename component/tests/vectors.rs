@@ -6,10 +6,13 @@ mod vectors;
 use std::sync::Arc;
 
 use onewindow::{
-    Amount, Limit, LimitState, Shard, WindowState,
-    grant::{self, Sibling},
-    materialise::{Debit, Materialisation, Settings},
-    preview,
+    Amount, Limit, WindowState,
+    internals::{
+        LimitState, Shard,
+        grant::{self, Sibling},
+        materialise::{Debit, Materialisation, Settings},
+        preview,
+    },
 };
 use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
 
@@ -50,7 +53,7 @@ impl Core for Native {
     fn pass(&mut self, input: &ShardInput, amount: u64, now_ms: u64) -> PassView {
         let shard = shard(input, 0);
         let now_ms = i64::try_from(now_ms).unwrap();
-        let settings = Settings { limits: &[], authoritative: false, permanent: false, now_ms };
+        let settings = Settings { limits: &[], authoritative: false, permanent: false, parent: None, now_ms };
         let debit = Debit::find(&Amount::new(NAME, amount), &[], std::slice::from_ref(&shard)).unwrap();
         let debits = [debit];
         let materialisation = Materialisation::of(&shard, &settings).unwrap();

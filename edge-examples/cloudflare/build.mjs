@@ -51,7 +51,7 @@ const row = (name, bytes) => console.log(`${name.padEnd(10)}${(bytes / 1024).toF
 for (const [name, bytes] of Object.entries(sizes)) row(name, bytes);
 row("bundle", Object.values(sizes).reduce((sum, bytes) => sum + bytes));
 
-/** The module without what the Worker never calls: it takes, settles and looks. */
+/** The module without the exports that a Worker never calls. It acquires, settles and previews. */
 function used(bytes) {
   const unused = /quota\/(window|cascade)@|#decode-item$/;
   const module = binaryen.readBinary(bytes);

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     item::{LimitState, Shard},
-    machine::cascade::{CascadeDecision, LevelDecision},
     rule::grant,
     rule::materialise::{Debit, Materialisation},
     types::answer::{Call, Decision, Outcome, Reply},
+    types::cascade::{CascadeDecision, LevelDecision},
     types::error::Error,
 };
 

@@ -7,7 +7,7 @@ use alloc::{string::String, vec::Vec};
 use core::cell::RefCell;
 
 use crate::{
-    item::{Owner, Shard},
+    item::{Owner, Shard, decode_item},
     machine::preview,
     rule::grant,
     rule::join,
@@ -174,8 +174,9 @@ impl window_export::Guest for Component {
         permanent: bool,
         now_ms: u64,
     ) -> Result<window_export::Materialisation, Error> {
-        let (shard, limits) = (wire::decode_item(&item)?, limits);
-        let settings = Settings { limits: &limits, authoritative, permanent, now_ms: instant_ms(now_ms)? };
+        let (shard, limits) = (decode_item(&item)?, limits);
+        let settings =
+            Settings { limits: &limits, authoritative, permanent, parent: None, now_ms: instant_ms(now_ms)? };
         let debits = debits(&consume, &limits, core::slice::from_ref(&shard))?;
         let materialisation = Materialisation::of(&shard, &settings)?;
         let write = || materialisation.write(&crate::Subject::default(), &Owner::default(), &debits);
@@ -229,8 +230,13 @@ impl window_export::Guest for Component {
     ) -> Result<window_export::Materialisation, Error> {
         subject.check()?;
         let (siblings, limits) = (shards(&siblings)?, limits);
-        let settings =
-            Settings { limits: &limits, authoritative: false, permanent, now_ms: instant_ms(now_ms)? };
+        let settings = Settings {
+            limits: &limits,
+            authoritative: false,
+            permanent,
+            parent: None,
+            now_ms: instant_ms(now_ms)?,
+        };
         let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
             slot: slots(shard)?,
@@ -254,9 +260,7 @@ impl window_export::Guest for Component {
         new: String,
         now_ms: u64,
     ) -> Result<Option<t::Call>, Error> {
-        let old = old.as_deref().map(wire::decode_item).transpose()?;
-        let write = refill::write(old.as_ref(), &wire::decode_item(&new)?, instant_ms(now_ms)?)?;
-        Ok(write.map(|write| write.call(&table, Images::Neither).into()))
+        Ok(refill::call(&table, old.as_deref(), &new, now_ms)?.map(Into::into))
     }
 
     fn preview(
@@ -264,14 +268,14 @@ impl window_export::Guest for Component {
         shard_count: u32,
         limits: Vec<Limit>,
         now_ms: u64,
-    ) -> Result<preview::PreviewReport, Error> {
+    ) -> Result<crate::PreviewReport, Error> {
         preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)
     }
 }
 
 impl wire_export::Guest for Component {
     fn decode_item(item: String) -> Result<wire_export::ShardState, Error> {
-        wire::decode_item(&item)?.try_into()
+        decode_item(&item)?.try_into()
     }
 
     fn classify(reply: t::Reply) -> wire::Classification {
@@ -286,7 +290,7 @@ fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
 fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
     let mut shards = Vec::new();
     for item in items {
-        shards.push(wire::decode_item(item)?);
+        shards.push(decode_item(item)?);
     }
     Ok(shards)
 }

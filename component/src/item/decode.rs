@@ -1,126 +1,32 @@
 //! DynamoDB JSON to a [`Shard`].
 
-use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
-use super::{LimitState, Owner, Shard, number::parse_whole};
+use super::{
+    attributes::{Attributes, FARTHEST_MS, Raw},
+    field::{Attribute, Field},
+    shard::{LimitState, Owner, Shard},
+};
 use crate::{
-    text::json::{Parsed, Reader},
-    text::{clip, contains, quoted, split_last},
-    types::error::Error,
-    types::limit::MAX_SECONDS,
-    types::subject::META_SK,
-    write::{Attribute, Field},
+    text::{
+        contains,
+        json::{Malformed, Reader},
+        split_last,
+    },
+    types::{
+        error::{Corrupt, Error},
+        limit::MAX_SECONDS,
+    },
 };
 
-/// Bounds instants, ms, so that adding a window to one never overflows.
-const FARTHEST_MS: i64 = 1 << 60;
-
-/// An attribute's value, borrowed from the reply where it can be.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Raw<'a> {
-    /// A number, as spelled.
-    Number(Cow<'a, str>),
-    Text(Cow<'a, str>),
-    Boolean(bool),
-    /// A type we have no use for, by its tag.
-    Other(Cow<'a, str>),
-}
-
-/// An item as the table sends it: a flat list, in the table's order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Attributes<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
-
-impl<'a> Raw<'a> {
-    /// An attribute's value: an object with one type tag.
-    fn read(json: &mut Reader<'a>) -> Parsed<Self> {
-        json.object()?;
-        let Some(tag) = json.name()? else { return Ok(Self::Other(Cow::Borrowed("nothing"))) };
-        let raw = match &*tag {
-            "N" => Self::Number(json.string()?),
-            "S" => Self::Text(json.string()?),
-            "BOOL" => Self::Boolean(json.boolean()?),
-            _ => {
-                json.skip()?;
-                Self::Other(tag)
-            }
-        };
-        while json.name()?.is_some() {
-            json.skip()?;
-        }
-        Ok(raw)
-    }
-}
-
-impl<'a> Attributes<'a> {
-    /// An item: an object of attributes.
-    pub(crate) fn read(json: &mut Reader<'a>) -> Parsed<Self> {
-        let mut attributes = Vec::with_capacity(48);
-        json.object()?;
-        while let Some(name) = json.name()? {
-            attributes.push((name, Raw::read(json)?));
-        }
-        Ok(Self(attributes))
-    }
-}
-
-impl Raw<'_> {
-    /// What was read, for a message.
-    fn describe(&self) -> String {
-        match self {
-            Self::Number(text) => ["the number ", &clip(text)].concat(),
-            Self::Text(text) => ["the string ", &quoted(text)].concat(),
-            Self::Boolean(value) => (if *value { "true" } else { "false" }).into(),
-            Self::Other(tag) => ["a value of type ", &clip(tag)].concat(),
-        }
-    }
-
-    #[inline(never)]
-    fn corrupt(&self, attribute: &str, expected: &str) -> Error {
-        Error::corrupt(attribute, &self.describe(), expected)
-    }
-
-    fn whole(&self, attribute: &str) -> Result<i128, Error> {
-        let number = match self {
-            Self::Number(text) => parse_whole(text),
-            _ => None,
-        };
-        number.ok_or_else(|| self.corrupt(attribute, "a whole number of at most 38 digits"))
-    }
-
-    /// A whole number within bounds.
-    pub(crate) fn within(&self, attribute: &str, bounds: [i64; 2], expected: &str) -> Result<i64, Error> {
-        let [least, most] = bounds;
-        let number = i64::try_from(self.whole(attribute)?).ok();
-        let number = number.filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.corrupt(attribute, expected))
-    }
-
-    /// An instant in ms.
-    fn instant(&self, attribute: &str) -> Result<i64, Error> {
-        self.within(attribute, [-FARTHEST_MS, FARTHEST_MS], "an instant in milliseconds")
-    }
-
-    pub(crate) fn text(&self, attribute: &str) -> Result<&str, Error> {
-        match self {
-            Self::Text(text) => Ok(text),
-            _ => Err(self.corrupt(attribute, "a string")),
-        }
-    }
-
-    /// A string, or `NULL`, which zae-limiter writes for an entity without a parent.
-    fn text_or_null(&self, attribute: &str) -> Result<Option<String>, Error> {
-        match self {
-            Self::Other(tag) if tag == "NULL" => Ok(None),
-            _ => self.text(attribute).map(|text| Some(text.into())),
-        }
-    }
-
-    pub(crate) fn boolean(&self, attribute: &str) -> Result<bool, Error> {
-        match self {
-            Self::Boolean(value) => Ok(*value),
-            _ => Err(self.corrupt(attribute, "true or false")),
-        }
-    }
+/// Reads a stored item: a JSON object of attributes, as in the `Item` of a reply.
+///
+/// # Errors
+/// `corrupt-item` names the attribute; `invalid-request` where the text is not an item at all.
+pub fn decode_item(item: &str) -> Result<Shard, Error> {
+    let attributes = Reader::read(item, Attributes::read)
+        .map_err(|Malformed| Error::invalid(&["not an item in DynamoDB JSON"]))?;
+    Ok(attributes.shard()?)
 }
 
 /// A limit while its attributes come in, in whatever order.
@@ -131,12 +37,8 @@ struct Partial {
 }
 
 impl Attributes<'_> {
-    pub(crate) fn get(&self, name: &str) -> Option<&Raw<'_>> {
-        self.0.iter().find(|(other, _)| other == name).map(|(_, raw)| raw)
-    }
-
     /// The buckets among some items.
-    pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Error> {
+    pub(crate) fn shards(items: &[Self]) -> Result<Vec<Shard>, Corrupt> {
         let mut shards = Vec::new();
         for item in items.iter().filter(|item| !item.is_entity_record()) {
             shards.push(item.shard()?);
@@ -144,13 +46,8 @@ impl Attributes<'_> {
         Ok(shards)
     }
 
-    /// Whether this is the entity's own record rather than a bucket.
-    pub(crate) fn is_entity_record(&self) -> bool {
-        matches!(self.get("SK"), Some(Raw::Text(text)) if text == META_SK)
-    }
-
     /// Reads the owner stamps off an entity's record.
-    pub(crate) fn owner(&self) -> Result<Owner, Error> {
+    pub(crate) fn owner(&self) -> Result<Owner, Corrupt> {
         Ok(Owner {
             cascade: self.get("cascade").map(|raw| raw.boolean("cascade")).transpose()?,
             parent_id: self.get("parent_id").map_or(Ok(None), |raw| raw.text_or_null("parent_id"))?,
@@ -163,7 +60,7 @@ impl Attributes<'_> {
     ///
     /// # Errors
     /// `corrupt-item` names the attribute, what it reads and what was expected.
-    pub(crate) fn shard(&self) -> Result<Shard, Error> {
+    pub(crate) fn shard(&self) -> Result<Shard, Corrupt> {
         let mut shard = Shard { shard_count: 1, ..Shard::default() };
         let mut last_refill = None;
         let mut partials: Vec<Partial> = Vec::new();
@@ -181,10 +78,10 @@ impl Attributes<'_> {
             *instant = Some(raw.instant(name)?);
         }
         if shard.pk.is_empty() {
-            return Err(Error::corrupt("PK", "nothing", "a bucket's key, ending in its shard's number"));
+            return Err(Corrupt::new("PK", "nothing", "a bucket's key, ending in its shard's number"));
         }
         shard.last_refill_ms = last_refill
-            .ok_or_else(|| Error::corrupt("rf", "nothing", "the instant of the last materialisation"))?;
+            .ok_or_else(|| Corrupt::new("rf", "nothing", "the instant of the last materialisation"))?;
         for Partial { state, has_tokens, has_capacity } in partials {
             if !has_tokens {
                 // Leftovers of a removed limit (a stray `ws`): not a limit.
@@ -192,7 +89,7 @@ impl Attributes<'_> {
             }
             if !has_capacity {
                 let attribute = Attribute::from(Field::Capacity.of(&state.name)).parts().concat();
-                return Err(Error::corrupt(&attribute, "nothing", "the capacity beside the balance"));
+                return Err(Corrupt::new(&attribute, "nothing", "the capacity beside the balance"));
             }
             if &*state.name == "wcu" {
                 shard.wcu = Some(state);
@@ -214,7 +111,7 @@ fn shard_of(pk: &str) -> Option<u32> {
 
 impl Shard {
     /// Reads what is not an instant.
-    fn read_other(&mut self, name: &str, raw: &Raw<'_>, partials: &mut Vec<Partial>) -> Result<(), Error> {
+    fn read_other(&mut self, name: &str, raw: &Raw<'_>, partials: &mut Vec<Partial>) -> Result<(), Corrupt> {
         match name {
             "PK" => {
                 self.pk = raw.text(name)?.into();
@@ -260,7 +157,7 @@ impl Partial {
         index
     }
 
-    fn read(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Error> {
+    fn read(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Corrupt> {
         let state = &mut self.state;
         let (place, bounds, expected) = match field {
             Field::WindowApplied => {
@@ -291,7 +188,7 @@ impl Partial {
     }
 
     /// Reads what may have more than 64 bits.
-    fn read_balance(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Error> {
+    fn read_balance(&mut self, name: &str, field: Field, raw: &Raw<'_>) -> Result<(), Corrupt> {
         let (state, number) = (&mut self.state, raw.whole(name)?);
         match field {
             Field::Tokens => (state.tokens_milli, self.has_tokens) = (number, true),

@@ -2,9 +2,8 @@
 //! entity and a resource.
 //!
 //! Four levels, read in one batch; the first that defines any limit wins as a whole. `disabled` is
-//! a walk of its own over the same levels: the first that says so, either way, decides. A host
-//! makes the call, keeps the answer for as long as it says it does, and passes it on as a request's
-//! `limits`.
+//! decided apart: by the first level that sets it, either way. A host sends the call, may keep the
+//! configuration for a while, and passes it as a request's `limits`.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -12,11 +11,11 @@ use crate::{
     item::{Attributes, Raw},
     text::{decimal, quoted},
     types::answer::{Call, Decision, Outcome, Reply},
-    types::error::{Error, ErrorCode},
+    types::error::{Corrupt, Error, ErrorCode},
     types::limit::{Drip, Limit, Recovery},
     types::request::MAX_LIMITS,
     types::subject::Subject,
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
     write::batch_read,
 };
 
@@ -50,8 +49,8 @@ impl Level {
 /// What the table configures for one entity and resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Configuration {
-    /// The limits of the first level that defines any; empty where none does: then a request takes
-    /// each limit as the item has it.
+    /// The limits of the first level that defines any; empty where none does: then a request uses
+    /// each limit as the item stores it.
     pub limits: Vec<Limit>,
     /// That level.
     pub level: Option<Level>,
@@ -60,14 +59,14 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Whether items made by it live forever: those of an entity's own configuration do.
+    /// Whether items created by it live forever: those of an entity's own configuration do.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         matches!(self.level, Some(Level::Entity | Level::EntityDefault))
     }
 
-    /// Whether a decision shows an item with another capacity: then what a host kept, or the item,
-    /// is out of date, and the configuration is read again before anything is stamped (R15).
+    /// Whether a decision shows an item with another capacity: then the kept configuration, or the
+    /// item, is out of date, and the configuration is read again before anything is stamped (R15).
     #[must_use]
     pub fn differs_from(&self, decision: &Decision) -> bool {
         decision.limits.iter().any(|status| {
@@ -84,7 +83,7 @@ pub fn call(subject: &Subject) -> Call {
     batch_read(&subject.table, &keys, false)
 }
 
-/// What the reply to [`call`] says.
+/// The configuration in the reply to [`call`].
 ///
 /// # Errors
 /// `corrupt-item` names what is wrong with which item, `unsupported` a limit that follows a
@@ -111,7 +110,7 @@ pub fn resolve(subject: &Subject, reply: &Reply) -> Result<Configuration, Outcom
     Ok(configuration)
 }
 
-/// The call that looks a namespace up by its name.
+/// The call that finds a namespace by its name.
 ///
 /// # Errors
 /// `invalid-request` where no namespace can have the name.
@@ -149,7 +148,7 @@ fn found(reply: &Reply) -> Result<Vec<Attributes<'_>>, Outcome> {
         Answer::Read { .. } => Err(Outcome::Unavailable("the table left configuration unread".into())),
         Answer::Unavailable(reason) => Err(Outcome::Unavailable(reason)),
         Answer::Misconfigured(reason) => Err(Outcome::Misconfigured(reason)),
-        _ => Err(Outcome::Unavailable("the table answered something other than what was asked".into())),
+        _ => Err(Outcome::Unavailable(UNEXPECTED.into())),
     }
 }
 
@@ -158,7 +157,7 @@ fn is_at(item: &Attributes<'_>, pk: &str, sk: &str) -> bool {
     reads("PK", pk) && reads("SK", sk)
 }
 
-/// One level's item, and where it lies.
+/// One level's item, and its key.
 struct Item<'a> {
     item: &'a Attributes<'a>,
     pk: &'a str,
@@ -166,8 +165,8 @@ struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// Switched off, expressly not, or not said. `"bypass"` expressly is not: the stamps on the
-    /// items waive the limits, as long as they live.
+    /// Switched off, not switched off, or not set. `"bypass"` is not switched off: the stamps on the
+    /// items waive the limits while they are live.
     fn disabled(&self) -> Result<Option<bool>, Error> {
         match self.item.get("disabled") {
             None => Ok(None),
@@ -185,17 +184,17 @@ impl Item<'_> {
             if !matches!(prefix, "l_" | "w_") || name.is_empty() {
                 continue;
             }
-            // The table's order is none.
+            // The table returns attributes in no order.
             let Err(place) = limits.binary_search_by(|other| other.name.as_str().cmp(name)) else {
                 let at = self.at(&["limit ", name].concat());
-                return Err(Error::corrupt(&at, "both l_ and w_ attributes", "one of them"));
+                return Err(Corrupt::new(&at, "both l_ and w_ attributes", "one of them").into());
             };
             limits.insert(place, self.limit(prefix, name)?);
         }
         if limits.len() > MAX_LIMITS {
             let (read, expected) =
                 ([&decimal(limits.len()), " limits"].concat(), ["at most ", &decimal(MAX_LIMITS)].concat());
-            return Err(Error::corrupt(&self.at("the level"), &read, &expected));
+            return Err(Corrupt::new(&self.at("the level"), &read, &expected).into());
         }
         Ok(limits)
     }
@@ -211,7 +210,7 @@ impl Item<'_> {
         let length = self.whole(prefix, name, "rsa")?;
         if length.is_none() && prefix == "w_" {
             let attribute = self.at(&[prefix, name, "_rsa"].concat());
-            return Err(Error::corrupt(&attribute, "nothing", "the window's length in seconds"));
+            return Err(Corrupt::new(&attribute, "nothing", "the window's length in seconds").into());
         }
         let whole = |field| Ok::<_, Error>(self.whole(prefix, name, field)?.unwrap_or(0));
         let recovery = match length {

@@ -1,5 +1,8 @@
-pub mod acquire;
-pub mod cascade;
+//! The sequences, each a machine that a host drives, and what they read and remember.
+
+pub(crate) mod acquire;
+pub(crate) mod cascade;
 pub mod config;
 pub mod preview;
-pub mod settle;
+mod remembered;
+pub(crate) mod settle;

@@ -1,19 +1,22 @@
-//! Looking without taking: what is left over all shards, and the one instant it comes back (R13).
+//! A preview: what is left over all shards, and the one instant at which it resets (R13). Nothing is
+//! debited.
 
-use alloc::{string::String, sync::Arc, vec, vec::Vec};
+use alloc::{sync::Arc, vec, vec::Vec};
 use core::mem;
 
 use crate::{
     item::Shard,
-    rule::materialise::{Debit, Settings, proven_count},
+    rule::materialise::{Debit, Settings},
+    rule::shard_count,
     rule::survey::ShardSurvey,
-    types::answer::{LimitStatus, Reply, Step},
+    types::answer::{Reply, Step},
     types::error::Error,
     types::hint::Hint,
     types::limit::{Limit, instant_ms},
+    types::preview::{LimitPreview, PreviewOutcome, PreviewReport},
     types::request::check_limits,
     types::subject::{MAX_SHARD_COUNT, Subject},
-    wire::{Answer, read},
+    wire::{Answer, UNEXPECTED, read},
     write::batch_read,
 };
 
@@ -22,78 +25,10 @@ const MAX_READS: u32 = 6;
 /// The shards asked for where their number is not known: each doubling's first.
 const PROBES: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
-/// Where a shard's window of one limit stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WindowState {
-    /// No item.
-    Absent,
-    /// The item is there, the limit or its window is not; a dripping limit has none ever.
-    Unstarted,
-    /// In force and applied.
-    Live,
-    /// In force, the balance not yet reset (R3).
-    Pending,
-    /// Over: the next use opens a new one (R1).
-    Ended,
-}
-
-/// One shard's part of a limit. Balances beyond 64 bits are told as the nearest that fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ShardView {
-    /// The slot.
-    pub shard: u32,
-    /// Where its window stands.
-    pub state: WindowState,
-    /// The window's start as stored, ms.
-    pub starts_at_ms: Option<u64>,
-    /// The window's end as stored, ms: where a clock ran ahead, further away than one length.
-    pub ends_at_ms: Option<u64>,
-    /// Stored balance; negative is debt.
-    pub balance_milli: i64,
-    /// What counts towards the total: the balance after R1, R4 and R12; of a slot without an
-    /// item, what R8 would grant it anew.
-    pub counted_milli: i64,
-    /// What the shard may hold (R12).
-    pub ceiling_milli: i64,
-}
-
-/// One limit over all shards.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LimitPreview {
-    /// The sum, and the instant.
-    pub status: LimitStatus,
-    /// Its parts, by slot.
-    pub shards: Vec<ShardView>,
-}
-
-/// What is left of a bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PreviewReport {
-    /// The shard count in force.
-    pub shard_count: u32,
-    /// Whether the bucket is switched off: then nothing is admitted, whatever is left.
-    pub disabled: bool,
-    /// The configured limits in their order, then those that only the items know.
-    pub limits: Vec<LimitPreview>,
-}
-
-/// The answer to a preview.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum PreviewOutcome {
-    /// Read.
-    Report(PreviewReport),
-    /// The request or an item is at fault.
-    Failed(Error),
-    /// The table did not answer in a usable way.
-    Unavailable(String),
-    /// The table refuses us.
-    Misconfigured(String),
-}
-
 /// What is left of `shards` at `now_ms`.
 ///
-/// `shard_count` is how many slots are looked at: those below it that have no item count with
-/// what R8 would grant them. 0 looks at the given items alone.
+/// `shard_count` is the number of slots: those without an item count with what R8 would grant them.
+/// 0: the given items alone.
 ///
 /// # Errors
 /// `invalid-request` for bad limits, `unsupported` where an item carries a schedule, `overflow`.
@@ -104,7 +39,7 @@ pub fn report(
     now_ms: i64,
 ) -> Result<PreviewReport, Error> {
     check_limits(limits)?;
-    let settings = Settings { limits, authoritative: false, permanent: false, now_ms };
+    let settings = Settings { limits, authoritative: false, permanent: false, parent: None, now_ms };
     let debits = all_limits(shards, &settings);
     let survey = if shard_count == 0 {
         ShardSurvey::present(shards, &debits, settings)?
@@ -119,7 +54,7 @@ pub fn report(
     Ok(PreviewReport { shard_count, disabled: shards.iter().any(|shard| shard.disabled), limits: previews })
 }
 
-/// A request of nothing for every limit there is.
+/// A request of 0 tokens for every limit that is configured or stored.
 fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Debit> {
     let debit = |limit: Arc<str>, length_seconds| Debit { limit, milli: 0, length_seconds };
     let configured = settings.limits.iter();
@@ -133,12 +68,12 @@ fn all_limits(shards: &[Shard], settings: &Settings<'_>) -> Vec<Debit> {
     debits
 }
 
-/// The machine that looks. See the [crate's](crate) loop.
+/// The machine that reads what is left. See the [crate's](crate) loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Preview {
     subject: Subject,
     limits: Vec<Limit>,
-    /// The largest shard count heard of; none: nothing was heard yet.
+    /// The largest shard count that is known; none: nothing was read yet.
     shard_count: Option<u32>,
     shards: Vec<Shard>,
     /// Slots read so far, with or without an item.
@@ -157,19 +92,13 @@ enum State {
 /// An early end.
 type Ended<T> = Result<T, PreviewOutcome>;
 
-impl From<Error> for PreviewOutcome {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Preview {
     /// A machine for one survey. `limits` left empty: whatever the items know. With a hint it is one
     /// round trip, without it may be two.
     #[must_use]
     pub fn new(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>) -> Self {
         Self {
-            shard_count: hint.and_then(|hint| hint.shard_count_for(&subject)),
+            shard_count: shard_count::remembered(hint, &subject),
             subject,
             limits,
             shards: Vec::new(),
@@ -179,7 +108,7 @@ impl Preview {
         }
     }
 
-    /// Takes the replies to the calls of the step before, and says what is next. `now_ms` is one
+    /// Reads the replies to the calls of the step before, and returns the next step. `now_ms` is one
     /// reading of the host's clock, epoch milliseconds.
     #[must_use = "a step holds the calls to make, or the outcome"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewOutcome> {
@@ -221,8 +150,7 @@ impl Preview {
             Answer::Misconfigured(reason) => return Err(PreviewOutcome::Misconfigured(reason)),
             Answer::Unavailable(reason) => return Err(PreviewOutcome::Unavailable(reason)),
             _ => {
-                let reason = "the table answered something other than what was asked";
-                return Err(PreviewOutcome::Unavailable(reason.into()));
+                return Err(PreviewOutcome::Unavailable(UNEXPECTED.into()));
             }
         };
         if incomplete {
@@ -234,8 +162,7 @@ impl Preview {
             self.shards.retain(|other| other.id != shard.id);
             self.shards.push(shard);
         }
-        let proven = self.shards.iter().map(proven_count);
-        let count = crate::types::subject::legal_count(proven.chain(self.shard_count).max().unwrap_or(1));
+        let count = shard_count::largest(self.shard_count.unwrap_or(1), &self.shards);
         let known = self.shard_count.replace(count).unwrap_or(0);
         let rest: Vec<u32> = (0..count).filter(|id| *id >= known && !self.asked.contains(id)).collect();
         if !rest.is_empty() {
@@ -246,8 +173,7 @@ impl Preview {
     }
 
     /// The items read so far.
-    #[must_use]
-    pub fn shards(&self) -> &[Shard] {
+    pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards
     }
 

@@ -1,6 +1,6 @@
 //! What a shard may hold, how a dripping limit refills (R12), and how long a deficit lasts (R14).
 
-use crate::types::error::Error;
+use crate::{item::LimitState, types::error::Error};
 
 /// One shard's part of a capacity: `floor(capacity / shard_count)`, millitokens.
 #[must_use]
@@ -19,6 +19,27 @@ pub fn quota_ceiling(capacity_milli: i128, grant_count: i128, topped_up_milli: i
         .ok_or_else(|| Error::overflow("a quota's ceiling"))
 }
 
+/// What a shard may hold of a limit as its item stores it (R12), millitokens; the largest number where
+/// the sum leaves 128 bits.
+pub(crate) fn ceiling(state: &LimitState, shard_count: u32, is_quota: bool) -> i128 {
+    if is_quota {
+        let topped_up = state.topped_up_milli.unwrap_or(0);
+        let granted = state.grant_count_or(shard_count);
+        return quota_ceiling(state.capacity_milli, granted, topped_up).unwrap_or(i128::MAX);
+    }
+    share(state.capacity_milli, shard_count.into())
+}
+
+/// Millitokens as whole tokens, rounded down.
+pub(crate) fn tokens(milli: i128) -> i64 {
+    saturate(milli.div_euclid(1000))
+}
+
+/// The nearest number that fits.
+pub(crate) fn saturate(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
+}
+
 /// How a dripping limit refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -29,6 +50,11 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// The rate that an item stores; meaningless for a quota.
+    pub(crate) fn of(state: &LimitState) -> Self {
+        Self { amount_milli: state.refill_amount_milli, period_ms: state.refill_period_ms }
+    }
+
     /// The balance after `elapsed_ms` on one of `shard_count` shards, held to `ceiling_milli` even
     /// where no time has passed (R12). Time that runs backward adds nothing; debt is left alone.
     ///

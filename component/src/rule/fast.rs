@@ -1,20 +1,22 @@
-//! The fast write (section 6.1): take from a live, applied, sufficient shard without reading it.
+//! The fast write (section 6.1): debit a live, applied, sufficient shard without reading it.
 //!
-//! [`write`] is what the table checks; [`obstacle`] is the same conditions, one by one and in
-//! the order of section 6, on an image the table sent back.
+//! [`write`] holds the conditions for the table; [`obstacle`] checks the same ones in the order of
+//! section 6, on an image that the table returned.
 
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    item::Shard,
-    rule::materialise::{Debit, Settings, service_gates},
-    rule::window::Window,
+    item::{Attribute, Field, Shard},
+    rule::gate::{names_parent, served},
+    rule::materialise::{Debit, Settings},
+    rule::window::{Window, newest_ended_ms},
+    types::key::STATE_SK,
     types::limit::{Drip, Recovery, milli},
-    types::subject::{STATE_SK, Subject},
-    write::{Action, Attribute, Change, Clauses, ConditionalWrite, Field, Term, Test, Value},
+    types::subject::Subject,
+    write::{Action, Change, Clauses, ConditionalWrite, Term, Test, Value},
 };
 
-/// What each fast write takes from the hidden `wcu` limit, millitokens.
+/// What each fast write debits of the hidden `wcu` limit, millitokens.
 pub(crate) const WCU_MILLI: i128 = 1000;
 
 /// Why a fast write cannot land on an image.
@@ -22,7 +24,7 @@ pub(crate) const WCU_MILLI: i128 = 1000;
 pub(crate) enum Obstacle {
     /// A named limit is not on the item.
     Unseeded,
-    /// Something is due that only a pass can do: an expired `ttl` or `vu`, a window that ended or
+    /// A materialisation is due: an expired `ttl` or `vu`, a window that ended or
     /// is pending, parameters to stamp.
     Due,
     /// A balance is short.
@@ -31,7 +33,7 @@ pub(crate) enum Obstacle {
     Wcu,
 }
 
-/// The fast write of `takes` on one shard.
+/// The fast write of `debits` on one shard.
 pub(crate) fn write(
     subject: &Subject,
     shard: u32,
@@ -52,10 +54,10 @@ pub(crate) fn write(
             Term::compare(of(Field::Soft), Test::More, now_ms),
             Term::compare(Field::Bypass, Test::More, now_ms),
         ]);
-        if let Some(seconds) = debit.length_seconds {
+        if let Some(length_ms) = debit.length_ms() {
             // R11: writers that do not know `vu` drop it, so the window is checked by itself.
-            let oldest = now_ms.saturating_sub(seconds.saturating_mul(1000));
-            clauses.require(Term::compare(of(Field::WindowStart), Test::More, oldest));
+            let ended = newest_ended_ms(now_ms, length_ms);
+            clauses.require(Term::compare(of(Field::WindowStart), Test::More, ended));
             let start = || Value::Attribute(Attribute::from(of(Field::WindowStart)));
             let applied = Term::with(of(Field::WindowApplied), Test::AtLeast, start());
             // `ws <= wa`, and `ws <= rf` where there is no `wa`, as clauses of alternatives.
@@ -64,7 +66,7 @@ pub(crate) fn write(
             clauses.require(Term::exists(of(Field::ResetAfter)));
         } else {
             clauses.require(Term::exists(of(Field::Tokens)));
-            // A quota that the configuration does not know for one has gates of its own.
+            // A quota that the configuration does not know as one needs the conditions above.
             clauses.require(Term::absent(of(Field::ResetAfter)));
         }
         let stamped = stamped(debit, settings).into_iter();
@@ -79,7 +81,8 @@ pub(crate) fn write(
     clauses.require(Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI));
     clauses.push(Term::unless_absent(Field::Ttl.into(), Test::More, now_ms.div_euclid(1000)));
     clauses.push(Term::unless_absent(Field::ValidUntil.into(), Test::More, now_ms));
-    clauses.extend(service_gates());
+    clauses.extend(served(settings.parent));
+    clauses.extend(names_parent(settings.parent));
     ConditionalWrite {
         pk: subject.bucket_pk(shard),
         sk: Cow::Borrowed(STATE_SK),
@@ -108,7 +111,7 @@ fn stamped(debit: &Debit, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)>
     }
 }
 
-/// The first thing that keeps a fast write of `takes` from landing on this image of a shard that is
+/// The first thing that keeps a fast write of `debits` from landing on this image of a shard that is
 /// served; none: it would land.
 pub(crate) fn obstacle(image: &Shard, debits: &[Debit], settings: &Settings<'_>) -> Option<Obstacle> {
     let now_ms = settings.now_ms;
@@ -118,8 +121,7 @@ pub(crate) fn obstacle(image: &Shard, debits: &[Debit], settings: &Settings<'_>)
     let expired = |instant: Option<i64>, now: i64| instant.is_some_and(|instant| instant <= now);
     let due = |debit: &Debit| {
         let Some(state) = image.limit(&debit.limit) else { return false };
-        let window_due = debit.length_seconds.is_some_and(|seconds| {
-            let length_ms = seconds.saturating_mul(1000);
+        let window_due = debit.length_ms().is_some_and(|length_ms| {
             !Window::of(state, length_ms, image.last_refill_ms, now_ms).is_current()
         });
         let read = |field| match field {
@@ -138,8 +140,7 @@ pub(crate) fn obstacle(image: &Shard, debits: &[Debit], settings: &Settings<'_>)
     }
     let short = |debit: &Debit| {
         let Some(state) = image.limit(&debit.limit) else { return true };
-        let waived = image.is_bypassed(now_ms) || state.soft_until_ms.is_some_and(|until| until > now_ms);
-        state.tokens_milli < debit.milli && !waived
+        state.tokens_milli < debit.milli && !image.is_waived(&debit.limit, now_ms)
     };
     if debits.iter().any(short) {
         return Some(Obstacle::Short);

@@ -1,10 +1,11 @@
-//! Who funds a shard made in the middle of a window (R8): nobody mints what another may hold.
+//! Who funds a shard that is created in the middle of a window (R8): no tokens are
+//! created that another shard may hold.
 
 use alloc::vec::Vec;
 
 use crate::{item::LimitState, rule::balance::share, types::subject::MAX_SHARD_COUNT};
 
-/// A sibling, as far as a grant is concerned.
+/// What a grant needs to know of a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sibling {
     /// Its slot.
@@ -20,7 +21,7 @@ pub struct Sibling {
 /// What a new shard starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// Its balance, millitokens; taken off the donor where there is one.
+    /// Its balance, millitokens; debited of the donor where there is one.
     pub tokens_milli: i128,
     /// The donor. None: the slot was never granted, and the balance is new.
     pub donor: Option<Sibling>,
@@ -53,10 +54,10 @@ pub fn plan(shard: u32, share_milli: i128, siblings: &[Sibling]) -> Grant {
 
 /// The siblings that could cover slot `shard` of `shard_count`, lowest first: at most five.
 ///
-/// Shard 0 covers itself under every count; it looks at the first shard of each doubling instead.
-/// Where it is made anew (`is_new`), the count went with the shard 0 that is gone, and who doubled
-/// it may have told nobody: then it looks at the first of every doubling there can be, once any is
-/// known of.
+/// Shard 0 covers itself under every count; its candidates are the first shard of each doubling.
+/// Where shard 0 is re-created (`is_new`), the count was lost with the old item, and the last doubling
+/// may have reached no other shard: then, once any doubling is known, the first shard of every possible
+/// one is a candidate.
 #[must_use]
 pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
     let known = match (shard, shard_count) {
@@ -76,8 +77,8 @@ pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
     found
 }
 
-/// The shard count a sibling's grant was sized at: `gc`; where an old item has none, the count it
-/// stores, halved while it holds more than that would have given it.
+/// The shard count a sibling's grant was sized at: `gc`. Where an old item has none: the count it
+/// stores, halved while the item holds more than the share at that count.
 #[must_use]
 pub fn grant_count(limit: &LimitState, shard_count: u32) -> i128 {
     let mut count = limit.grant_count_or(shard_count);

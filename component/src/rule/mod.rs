@@ -1,9 +1,13 @@
+//! The rules, as functions of what was read.
+
 pub mod balance;
 pub(crate) mod fast;
+pub(crate) mod gate;
 pub mod grant;
 pub mod join;
 pub mod materialise;
 pub mod propagate;
 pub mod refill;
+pub(crate) mod shard_count;
 pub(crate) mod survey;
 pub mod window;

@@ -3,11 +3,14 @@
 use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
-    types::subject::{STATE_SK, Subject},
-    write::{Action, Change, ConditionalWrite, Field, Term, Test},
+    item::Field,
+    rule::window::{length_ms, newest_ended_ms},
+    types::key::STATE_SK,
+    types::subject::Subject,
+    write::{Action, Change, ConditionalWrite, Term, Test},
 };
 
-/// A window that a pass opened, for its siblings to hear of.
+/// A window that was opened on one shard and is propagated to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Opened {
     /// The quota.
@@ -33,7 +36,7 @@ fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
     let of = |field: Field| field.of(&window.limit);
     // A sibling whose own window had not ended by the new start keeps it: concurrent openers must
     // not reset each other.
-    let newest_ended = window.start_ms.saturating_sub(window.length_seconds.saturating_mul(1000));
+    let ended = newest_ended_ms(window.start_ms, length_ms(window.length_seconds));
     ConditionalWrite {
         pk: subject.bucket_pk(shard),
         sk: Cow::Borrowed(STATE_SK),
@@ -49,7 +52,7 @@ fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
                 Term::exists(of(Field::WindowApplied)),
                 Term::compare(Field::LastRefill, Test::Less, window.start_ms),
             ],
-            Term::unless_absent(of(Field::WindowStart), Test::AtMost, newest_ended),
+            Term::unless_absent(of(Field::WindowStart), Test::AtMost, ended),
         ],
     }
 }

@@ -3,17 +3,34 @@
 //! propagates one.
 
 use crate::{
-    item::{LimitState, Owner, Shard},
+    item::{LimitState, Owner, Shard, decode_item},
     rule::materialise::{Materialisation, Settings},
+    rule::window::{Window, length_ms},
+    types::answer::Call,
     types::error::Error,
+    types::limit::instant_ms,
     types::subject::Subject,
-    write::ConditionalWrite,
+    write::{ConditionalWrite, Images},
 };
+
+/// The call that refills an item of `table` after one record of its change stream; none where there
+/// is nothing to do. `old` and `new` are the record's images, DynamoDB JSON as in an `Item`; `old` is
+/// absent where the item is new. The call may be sent for any record, in any order, any number of
+/// times: its condition fails where the item is no longer as `new`.
+///
+/// # Errors
+/// `corrupt-item` and `invalid-request` where an image is not a bucket's, `unsupported` where the item
+/// carries a schedule, `overflow` where a number leaves its range.
+pub fn call(table: &str, old: Option<&str>, new: &str, now_ms: u64) -> Result<Option<Call>, Error> {
+    let old = old.map(decode_item).transpose()?;
+    let write = write(old.as_ref(), &decode_item(new)?, instant_ms(now_ms)?)?;
+    Ok(write.map(|write| write.call(table, Images::Neither)))
+}
 
 /// The write that refills `new`; none where there is nothing to do.
 ///
-/// `old` is the record's image from before the change, absent where the item was just made. A
-/// record in which nothing was consumed is not answered, or each refill would call for the next.
+/// `old` is the record's image from before the change, absent where the item is new. A
+/// record in which nothing was consumed needs no refill, or each refill would cause the next.
 ///
 /// # Errors
 /// `unsupported` where the item carries a schedule, `overflow` where a number leaves its range.
@@ -21,13 +38,13 @@ pub fn write(old: Option<&Shard>, new: &Shard, now_ms: i64) -> Result<Option<Con
     if !has_consumed(old, new) || new.limits.iter().any(|limit| is_overtaken(limit, new, now_ms)) {
         return Ok(None);
     }
-    let settings = Settings { limits: &[], authoritative: false, permanent: false, now_ms };
+    let settings = Settings { limits: &[], authoritative: false, permanent: false, parent: None, now_ms };
     let mut materialisation = Materialisation::of(new, &settings)?;
     materialisation.leave_ended();
     if !materialisation.raises() {
         return Ok(None);
     }
-    // Whoever reads the stream does not decide about the item's life.
+    // The item's life is not the stream consumer's decision.
     materialisation.ttl_seconds = new.ttl_seconds;
     let is_expired = new.valid_until_ms.is_some_and(|until| until <= now_ms);
     let boundary = materialisation.valid_until_ms.filter(|end| is_expired && *end > now_ms);
@@ -43,12 +60,10 @@ fn has_consumed(old: Option<&Shard>, new: &Shard) -> bool {
     new.limits.iter().any(grew)
 }
 
-/// A reset that is pending for a window that has ended meanwhile: whatever was done to the
-/// balance, the next use's own reset would have to undo.
+/// A reset that is pending for a window which has ended meanwhile: the next use resets the balance
+/// again, whatever a refill did to it.
 fn is_overtaken(limit: &LimitState, shard: &Shard, now_ms: i64) -> bool {
-    let end_ms = limit
-        .window_start_ms
-        .zip(limit.reset_after_seconds)
-        .map(|(start_ms, seconds)| start_ms.saturating_add(seconds.saturating_mul(1000)));
-    end_ms.is_some_and(|end_ms| end_ms <= now_ms) && !limit.is_applied(shard.last_refill_ms)
+    let Some(seconds) = limit.reset_after_seconds else { return false };
+    let window = Window::of(limit, length_ms(seconds), shard.last_refill_ms, now_ms);
+    matches!(window, Window::Ended { .. }) && !limit.is_applied(shard.last_refill_ms)
 }

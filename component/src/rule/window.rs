@@ -35,7 +35,7 @@ impl Window {
         let Some(start_ms) = limit.window_start_ms.filter(|_| limit.reset_after_seconds.is_some()) else {
             return Self::Unstarted;
         };
-        let end_ms = start_ms.saturating_add(length_ms);
+        let end_ms = end_ms(start_ms, length_ms);
         if end_ms <= now_ms {
             Self::Ended { start_ms, end_ms }
         } else {
@@ -68,6 +68,24 @@ impl Window {
     }
 }
 
+/// A window's length, ms.
+#[must_use]
+pub const fn length_ms(seconds: i64) -> i64 {
+    seconds.saturating_mul(1000)
+}
+
+/// A window's end, ms: the first instant at which it is over.
+#[must_use]
+pub const fn end_ms(start_ms: i64, length_ms: i64) -> i64 {
+    start_ms.saturating_add(length_ms)
+}
+
+/// The newest start of a window that is over at `at_ms`: one that starts later is in force.
+#[must_use]
+pub const fn newest_ended_ms(at_ms: i64, length_ms: i64) -> i64 {
+    at_ms.saturating_sub(length_ms)
+}
+
 /// What a pending shard is reset to (R4): its share, less what was spent since the propagation
 /// left its mark, and never above the share. The old balance does not count.
 #[must_use]
@@ -78,10 +96,10 @@ pub fn roll_target_milli(limit: &LimitState, share_milli: i128) -> i128 {
     }
 }
 
-/// The instant that is told for a window's end (R13, R14): never further away than one length,
+/// The instant that is reported for a window's end (R13, R14): never further away than one length,
 /// even where a clock that ran ahead put the start into the future (F15).
 #[must_use]
 pub fn reported_reset_ms(end_ms: i64, length_ms: i64, now_ms: i64) -> u64 {
-    let told = end_ms.min(now_ms.saturating_add(length_ms));
-    u64::try_from(told).unwrap_or_default()
+    let reported = end_ms.min(now_ms.saturating_add(length_ms));
+    u64::try_from(reported).unwrap_or_default()
 }

@@ -1,17 +1,22 @@
-//! What goes between a machine and its host: calls, replies, decisions.
+//! Between a machine and its host: calls, replies, decisions.
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{types::error::Error, types::hint::Hint, types::lease::Lease};
+use super::{
+    error::{Corrupt, Error},
+    hint::Hint,
+    lease::Lease,
+    status::LimitStatus,
+};
 
 /// What sending a call a second time could do, after a reply was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resend {
     /// Nothing: a second landing changes nothing.
     Idempotent,
-    /// Take the tokens twice: under-admits, never over-admits.
+    /// Debit twice: under-admits, never over-admits.
     MayDebitTwice,
-    /// Give tokens twice: never do it.
+    /// Credit twice: never send it again.
     Never,
 }
 
@@ -26,7 +31,7 @@ pub struct Call {
     pub resend: Resend,
 }
 
-/// What came of a call.
+/// What a host received for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// An HTTP response, whatever its status.
@@ -40,27 +45,12 @@ pub enum Reply {
     Failed(String),
 }
 
-/// Where a limit stands.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LimitStatus {
-    /// The limit.
-    pub name: String,
-    /// Capacity over all shards, whole tokens.
-    pub capacity: u64,
-    /// Whole tokens left; negative is debt. Over all shards in a rejection and a preview; on the
-    /// shards that served it in an admission.
-    pub available: i64,
-    /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
-    /// window: it is full, and the next request starts a window.
-    pub resets_at_ms: Option<u64>,
-}
-
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Taken.
+    /// Debited. The lease settles it.
     Admitted(Lease),
-    /// Not now.
+    /// Not enough tokens now.
     Rejected {
         /// Ask again after this many milliseconds, at least 1 (R14).
         retry_after_ms: u64,
@@ -77,23 +67,23 @@ pub enum Outcome {
     },
     /// The bucket is switched off.
     Disabled,
-    /// The request or the item is at fault. Nothing was taken.
+    /// The request or the item is at fault. Nothing was debited.
     Failed(Error),
     /// The table did not answer in a usable way. Whether to allow is the caller's policy.
     Unavailable(String),
-    /// The table refuses us: credentials, permissions, name. Never a reason to allow.
+    /// The table refuses the caller: credentials, permissions, the table's name. Never a reason to allow.
     Misconfigured(String),
 }
 
 impl Outcome {
-    /// Whether the tokens were taken.
+    /// Whether the tokens were debited.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         matches!(self, Self::Admitted(_))
     }
 }
 
-/// The answer, and what the host does with the rest.
+/// The answer, and what is left for the host to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// The answer.
@@ -101,17 +91,29 @@ pub struct Decision {
     /// The limits the request named, in its order; in a rejection from a hint, those that refuse.
     /// Empty where nothing was learned.
     pub limits: Vec<LimitStatus>,
-    /// Calls to make after the answer was given. Their replies are of no interest to the machine.
+    /// Calls to send after the answer was given. Their replies are not needed.
     pub follow_ups: Vec<Call>,
     /// What the host may remember about the subject.
     pub hint: Hint,
 }
 
-/// What a machine wants next. `D` is what it decides in the end.
+/// The next step of a machine. `D` is its decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step<D = Decision> {
-    /// Make these calls, at the same time, and hand back their replies in this order.
+    /// Send these calls at the same time, and pass their replies to the next `advance` in this order.
     Perform(Vec<Call>),
     /// The end.
     Done(D),
+}
+
+impl From<Error> for Outcome {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Corrupt> for Outcome {
+    fn from(corrupt: Corrupt) -> Self {
+        Error::from(corrupt).into()
+    }
 }

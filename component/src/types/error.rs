@@ -1,12 +1,9 @@
-//! What can be wrong, with a stable code and a sentence for a person.
+//! Errors: a stable code, and a sentence for a person.
 
 use alloc::string::String;
 use core::fmt;
 
 use crate::text::{decimal, quoted};
-
-/// How the sentence of a refusal ends.
-const NOTHING_WRITTEN: &str = "nothing was written";
 
 /// The kind of an [`Error`]; stable across versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +38,7 @@ impl ErrorCode {
     }
 }
 
-/// A refusal that says what was read, what was expected, and that nothing was written.
+/// An error: what was read, what was expected, and that nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Error {
     /// What kind it is.
@@ -53,16 +50,11 @@ pub struct Error {
 impl Error {
     /// The sentence in its parts; that nothing was written is added.
     fn refused(code: ErrorCode, parts: &[&str]) -> Self {
-        Self { code, message: [&parts.concat(), "; ", NOTHING_WRITTEN].concat() }
+        Self { code, message: [&parts.concat(), "; nothing was written"].concat() }
     }
 
     pub(crate) fn invalid(parts: &[&str]) -> Self {
         Self::refused(ErrorCode::InvalidRequest, parts)
-    }
-
-    pub(crate) fn corrupt(attribute: &str, read: &str, expected: &str) -> Self {
-        let parts = ["corrupt item: ", attribute, " reads ", read, ", expected ", expected];
-        Self::refused(ErrorCode::CorruptItem, &parts)
     }
 
     pub(crate) fn overflow(what: &str) -> Self {
@@ -77,14 +69,6 @@ impl Error {
     pub(crate) fn unsupported(what: &str) -> Self {
         let message = [what, ", which this version cannot serve; nothing was taken"].concat();
         Self { code: ErrorCode::Unsupported, message }
-    }
-
-    /// An item that was written to before it turned out to be unreadable.
-    pub(crate) fn after_landing(mut self) -> Self {
-        if let Some(cause) = self.message.strip_suffix(NOTHING_WRITTEN) {
-            self.message = [cause, "the amounts were taken"].concat();
-        }
-        self
     }
 
     /// Replies that do not answer the calls there were.
@@ -104,3 +88,26 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+/// What is wrong with a stored item. Whoever knows whether the amounts were taken makes it an
+/// [`Error`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Corrupt(String);
+
+impl Corrupt {
+    pub(crate) fn new(attribute: &str, read: &str, expected: &str) -> Self {
+        Self(["corrupt item: ", attribute, " reads ", read, ", expected ", expected].concat())
+    }
+
+    /// The write landed, and the item that it left cannot be read.
+    pub(crate) fn after_landing(self) -> Error {
+        Error { code: ErrorCode::CorruptItem, message: [&self.0, "; the amounts were taken"].concat() }
+    }
+}
+
+/// Nothing was written.
+impl From<Corrupt> for Error {
+    fn from(Corrupt(cause): Corrupt) -> Self {
+        Self::refused(ErrorCode::CorruptItem, &[&cause])
+    }
+}

@@ -1,12 +1,8 @@
-//! What a host may remember between requests, and the rejection it allows (section 6.2b).
+//! What a host may remember between requests (section 6.2b).
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{
-    types::answer::{Decision, LimitStatus, Outcome},
-    types::request::AcquireRequest,
-    types::subject::{MAX_SHARD_COUNT, Subject},
-};
+use super::{status::LimitStatus, subject::Subject};
 
 /// What a host may remember about a subject between requests. Losing it costs a round trip, never
 /// correctness.
@@ -34,54 +30,5 @@ pub struct KnownRejection {
 impl Hint {
     pub(crate) fn new(subject: &Subject, shard_count: u32) -> Self {
         Self { key: subject.hint_key(), shard_count, rejections: Vec::new() }
-    }
-
-    /// The shard count it remembers, if it is about `subject`: a power of two up to 32.
-    pub(crate) fn shard_count_for(&self, subject: &Subject) -> Option<u32> {
-        let legal = self.shard_count.is_power_of_two() && self.shard_count <= MAX_SHARD_COUNT;
-        (legal && self.key == subject.hint_key()).then_some(self.shard_count)
-    }
-
-    /// The rejection this hint allows without asking the table; never an admission.
-    ///
-    /// It speaks only for its own subject and its own limits, and never at or after the instant
-    /// it was told for (F6).
-    #[must_use]
-    pub fn reject(&self, request: &AcquireRequest, now_ms: u64) -> Option<Decision> {
-        if self.key != request.subject.hint_key() || request.check().is_err() {
-            return None;
-        }
-        let fits = |amount: &crate::Amount| {
-            let configured = request.limits.iter().find(|limit| limit.name == amount.limit);
-            let remembered = self.rejections.iter().find(|rejection| rejection.status.name == amount.limit);
-            let capacity = configured.map(|limit| limit.capacity);
-            capacity
-                .or(remembered.map(|rejection| rejection.status.capacity))
-                .is_none_or(|most| amount.tokens <= most)
-        };
-        if !request.consume.iter().all(fits) {
-            // It never fits: nothing to wait for, as the machine will say (F17).
-            return None;
-        }
-        let mut limits = Vec::new();
-        let mut last = None;
-        for amount in &request.consume {
-            let refuses = |rejection: &&KnownRejection| {
-                rejection.status.name == amount.limit
-                    && now_ms < rejection.until_ms
-                    && amount.milli() > i128::from(rejection.above_milli)
-            };
-            if let Some(KnownRejection { status, until_ms, .. }) = self.rejections.iter().find(refuses) {
-                // What is told is the instant of the look, even where the hint is good for less (R13).
-                last = last.max(Some(status.resets_at_ms.unwrap_or(*until_ms)));
-                limits.push(status.clone());
-            }
-        }
-        Some(Decision {
-            outcome: Outcome::Rejected { retry_after_ms: last?.saturating_sub(now_ms).max(1) },
-            limits,
-            follow_ups: Vec::new(),
-            hint: self.clone(),
-        })
     }
 }

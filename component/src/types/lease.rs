@@ -1,15 +1,12 @@
-//! A lease: what was taken, where, and in which window. A value, so that the end of a stream may
-//! be settled by another host than the one that began it.
+//! A lease: what was debited, where, and in which window. It is a value: a host may settle what
+//! another host admitted.
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{
-    text::json::{Malformed, Parsed, Reader, Writer},
-    types::error::Error,
-    types::subject::Subject,
-};
+use super::{error::Error, subject::Subject};
+use crate::text::json::{Malformed, Parsed, Reader, Writer};
 
-/// What an admission took. Serialises to a string any host can settle.
+/// What an admission debited. [`Lease::encode`] makes it a string that any host can settle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub(crate) namespace: String,
@@ -18,28 +15,28 @@ pub struct Lease {
     pub(crate) parts: Vec<LeasePart>,
 }
 
-/// What was taken from one shard.
+/// What was debited of one shard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LeasePart {
     pub(crate) shard: u32,
     pub(crate) limits: Vec<LeasedLimit>,
 }
 
-/// What was taken of one limit.
+/// What was debited of one limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LeasedLimit {
     pub(crate) name: String,
-    /// Millitokens: a gathered lease takes fractions of a token.
-    pub(crate) taken_milli: i64,
+    /// Millitokens: a lease over several shards has fractions of a token.
+    pub(crate) debited_milli: i64,
     /// The capacity at that time, undivided, millitokens.
     pub(crate) capacity_milli: i64,
     /// What the shard could hold, millitokens: no credit may lift the balance above it unclamped.
     pub(crate) ceiling_milli: i64,
-    /// The window it was taken from; none for a dripping limit.
+    /// The window it was debited in; none for a dripping limit.
     pub(crate) window: Option<LeasedWindow>,
 }
 
-/// The window a quota's tokens were taken from.
+/// The window a quota's tokens were debited in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LeasedWindow {
     /// `ws` on the item, ms.
@@ -92,7 +89,7 @@ impl Lease {
         })
     }
 
-    /// Whose tokens they are, on `table`.
+    /// The subject that was debited, on `table`.
     #[must_use]
     pub fn subject(&self, table: &str) -> Subject {
         Subject::new(table, &self.namespace, &self.entity, &self.resource)
@@ -129,7 +126,7 @@ impl LeasedLimit {
     fn write(&self, json: &mut Writer) {
         json.object(|json| {
             json.name("l").string(&self.name);
-            json.name("t").integer(self.taken_milli.into());
+            json.name("t").integer(self.debited_milli.into());
             json.name("q").integer(self.capacity_milli.into());
             json.name("c").integer(self.ceiling_milli.into());
             if let Some(window) = self.window {
@@ -139,12 +136,12 @@ impl LeasedLimit {
     }
 
     fn read(json: &mut Reader<'_>) -> Parsed<Self> {
-        let (mut limit, mut taken, mut capacity, mut ceiling, mut window) = (None, None, None, None, None);
+        let (mut limit, mut debited, mut capacity, mut ceiling, mut window) = (None, None, None, None, None);
         json.object()?;
         while let Some(name) = json.name()? {
             match &*name {
                 "l" => limit = Some(json.string()?.into_owned()),
-                "t" => taken = Some(json.integer()?),
+                "t" => debited = Some(json.integer()?),
                 "q" => capacity = Some(json.integer()?),
                 "c" => ceiling = Some(json.integer()?),
                 "w" => window = json.optional(LeasedWindow::read)?,
@@ -153,7 +150,7 @@ impl LeasedLimit {
         }
         Ok(Self {
             name: limit.ok_or(Malformed)?,
-            taken_milli: taken.ok_or(Malformed)?,
+            debited_milli: debited.ok_or(Malformed)?,
             capacity_milli: capacity.ok_or(Malformed)?,
             ceiling_milli: ceiling.ok_or(Malformed)?,
             window,

@@ -2,18 +2,15 @@
 
 use alloc::{borrow::ToOwned, string::String};
 
-use crate::{
-    text::{decimal, quoted},
-    types::error::Error,
-    types::subject::check_limit_name,
-};
+use super::{error::Error, name::check_limit_name};
+use crate::text::{decimal, quoted};
 
-/// Tokens an input may speak of at most, so that millitokens and their products stay in range.
+/// Tokens an input may name at most, so that millitokens and their products stay in range.
 pub const MAX_TOKENS: u64 = 1_000_000_000_000_000;
 /// Seconds a period or a window may last at most.
 pub const MAX_SECONDS: u64 = 1_000_000_000;
 
-/// The latest clock reading taken, ms: the year 9999.
+/// The latest clock reading that is accepted, ms: the year 9999.
 const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
 
 /// A configured limit on one bucket.
@@ -23,11 +20,11 @@ pub struct Limit {
     pub name: String,
     /// Tokens an entity may hold over all of its shards, 1 to 10^15.
     pub capacity: u64,
-    /// How it comes back.
+    /// How it recovers.
     pub recovery: Recovery,
 }
 
-/// How a limit gives its capacity back.
+/// How a limit recovers its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// A session quota: the whole capacity at once, this many seconds after the first use: 1 to 10^9.
@@ -39,7 +36,7 @@ pub enum Recovery {
 /// The rate of a dripping limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drip {
-    /// Tokens given back each period, 1 to 10^15.
+    /// Tokens that refill each period, 1 to 10^15.
     pub refill_amount: u64,
     /// The period, 1 to 10^9 seconds.
     pub refill_period_seconds: u64,
@@ -100,7 +97,7 @@ impl Limit {
 pub struct Amount {
     /// The limit.
     pub limit: String,
-    /// Whole tokens. Any number: what no capacity can hold is refused as never fitting.
+    /// Whole tokens. Any number: more than the capacity is answered with [`Outcome::NeverFits`](crate::Outcome::NeverFits).
     pub tokens: u64,
 }
 
@@ -121,7 +118,7 @@ pub(crate) fn milli(tokens: u64) -> i128 {
     i128::from(tokens).saturating_mul(1000)
 }
 
-/// A clock reading that a window can be added to.
+/// A clock reading to which a window can be added without overflow.
 pub(crate) fn instant_ms(now_ms: u64) -> Result<i64, Error> {
     i64::try_from(now_ms).ok().filter(|_| now_ms <= FARTHEST_NOW_MS).ok_or_else(|| {
         let (read, most) = (decimal(now_ms), decimal(FARTHEST_NOW_MS));

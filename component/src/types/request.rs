@@ -1,36 +1,37 @@
-//! A request to take tokens.
+//! A request to debit tokens.
 
 use alloc::vec::Vec;
 
-use crate::{
-    text::{decimal, quoted},
-    types::error::Error,
-    types::hint::Hint,
-    types::limit::{Amount, Limit},
-    types::subject::{Subject, check_limit_name},
+use super::{
+    error::Error,
+    hint::Hint,
+    limit::{Amount, Limit},
+    name::check_limit_name,
+    subject::Subject,
 };
+use crate::text::{decimal, quoted};
 
 /// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
 /// have room for.
 pub const MAX_LIMITS: usize = 12;
 
-/// A request to take tokens, all or nothing.
+/// A request to debit tokens, all or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AcquireRequest {
     /// Whose balance it is.
     pub subject: Subject,
-    /// What is asked for. Only the limits named here gate the request (R15). All amounts 0: a
-    /// question, answered from a read; nothing is written.
+    /// What is asked for. Only the limits named here gate the request (R15). All amounts 0: a question,
+    /// answered from a read; nothing is written.
     pub consume: Vec<Amount>,
-    /// The configuration of the bucket. A limit that is left out is taken as the item has it.
+    /// The configuration of the bucket. A limit that is left out is used as the item stores it.
     pub limits: Vec<Limit>,
-    /// Whether `limits` is the truth of this moment (R15): then an item that differs is stamped
+    /// Whether `limits` was read from the table just now (R15): then an item that differs is stamped
     /// with it. Otherwise an existing item keeps its own parameters.
     pub authoritative: bool,
-    /// Whether items made by this request live forever (entity-level configuration) instead of
+    /// Whether items created by this request live forever (entity-level configuration) instead of
     /// carrying a `ttl`.
     pub permanent: bool,
-    /// What [`Decision::hint`](crate::Decision::hint) said last time for this subject.
+    /// The last [`Decision::hint`](crate::Decision::hint) for this subject.
     pub hint: Option<Hint>,
     /// Any number that differs from request to request: it draws the shard.
     pub seed: u64,
@@ -40,7 +41,7 @@ impl AcquireRequest {
     /// Checks every name and bound.
     ///
     /// # Errors
-    /// `invalid-request` says what was read and what was expected.
+    /// `invalid-request` names what was read and what was expected.
     pub fn check(&self) -> Result<(), Error> {
         self.subject.check()?;
         if self.consume.is_empty() {

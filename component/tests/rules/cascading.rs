@@ -1,4 +1,4 @@
-//! Section 7: an acquire on an entity that debits a parent too takes from both or from neither.
+//! Section 7: an acquire on an entity that debits a parent as well debits both or neither.
 
 use onewindow::{
     AcquireRequest, Call, Cascade, CascadeDecision, ErrorCode, Hint, Limit, Outcome, Reply, Step, Subject,
@@ -118,14 +118,14 @@ fn section_7_a_chain_that_is_not_known_is_found_from_the_items() {
     let replies = [landed(&under(item_of("e", 49_000), "p")), found(&[configured])];
     let third = calls(go(&mut machine, &replies));
     assert_eq!(pks(&third), ["ns/BUCKET#p#r#0"]);
-    sent(&third[0])[0].assert_condition("b_q_cp = 100000"); // read from the table in this very pass (R15)
+    sent(&third[0])[0].assert_condition("b_q_cp = 100000"); // read from the table by this very request (R15)
     let decision = decided(go(&mut machine, &[landed(&item_of("p", 9_000))]));
     assert!(decision.outcome.is_admitted());
     assert_eq!(decision.levels.len(), 2);
 }
 
 #[test]
-fn section_7_a_parent_that_says_no_gives_the_child_back_and_is_named() {
+fn section_7_a_parent_that_refuses_is_named_and_the_child_is_credited() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let replies = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&item_of("p", 1_000)))];
     let back = calls(go(&mut machine, &replies));
@@ -139,7 +139,7 @@ fn section_7_a_parent_that_says_no_gives_the_child_back_and_is_named() {
 }
 
 #[test]
-fn section_7_a_child_that_says_no_gives_the_parent_back() {
+fn section_7_where_a_child_refuses_the_parent_is_credited() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let replies = [refused(Some(&under(item_of("e", 1_000), "p"))), landed(&item_of("p", 50_000))];
     let back = calls(go(&mut machine, &replies));
@@ -149,13 +149,13 @@ fn section_7_a_child_that_says_no_gives_the_parent_back() {
 }
 
 #[test]
-fn r13_what_a_level_said_is_told_as_it_is_true_when_the_answer_is_given() {
+fn r13_what_a_level_decided_is_brought_up_to_date_when_the_answer_is_given() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     // The child's window ends 10 s after the parent's.
     let later = |tokens| under(item_of("e", tokens), "p").num("b_q_ws", NOW);
     let replies = [landed(&later(50_000)), refused(Some(&item_of("p", 1_000)))];
     calls(go(&mut machine, &replies));
-    // The credit's reply takes until the parent's window is over.
+    // The credit's reply arrives after the parent's window is over.
     let end = (NOW + 50_000) as u64;
     let decision = decided(machine.advance(end + 5, &[landed(&later(52_000))]));
     assert!(matches!(decision.outcome, Outcome::Rejected { retry_after_ms: 1 }), "{decision:#?}");
@@ -165,7 +165,7 @@ fn r13_what_a_level_said_is_told_as_it_is_true_when_the_answer_is_given() {
 }
 
 #[test]
-fn r14_who_was_told_late_has_waited_meanwhile() {
+fn r14_a_late_answer_reports_a_shorter_wait() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let replies = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&item_of("p", 1_000)))];
     calls(go(&mut machine, &replies));
@@ -175,7 +175,7 @@ fn r14_who_was_told_late_has_waited_meanwhile() {
 }
 
 #[test]
-fn section_7_nobody_who_did_not_admit_is_given_anything() {
+fn section_7_a_level_that_did_not_admit_is_not_credited() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let both = [refused(Some(&under(item_of("e", 1_000), "p"))), refused(Some(&item_of("p", 0)))];
     let decision = decided(go(&mut machine, &both));
@@ -183,7 +183,7 @@ fn section_7_nobody_who_did_not_admit_is_given_anything() {
 }
 
 #[test]
-fn section_7_of_two_that_say_no_the_longer_wait_is_told() {
+fn section_7_of_two_that_refuse_the_longer_wait_is_reported() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let later = item_of("p", 0).num("b_q_ws", NOW).num("b_q_wa", NOW);
     let both = [refused(Some(&under(item_of("e", 1_000), "p"))), refused(Some(&later))];
@@ -193,7 +193,7 @@ fn section_7_of_two_that_say_no_the_longer_wait_is_told() {
 }
 
 #[test]
-fn section_7_every_limit_of_a_level_is_given_back() {
+fn section_7_every_limit_of_a_level_is_credited() {
     let both = |entity| {
         let mut both = level(entity, 2);
         both.limits.push(drip());
@@ -224,7 +224,7 @@ fn r15_a_parent_that_the_table_does_not_configure_keeps_what_its_items_say() {
 }
 
 #[test]
-fn section_7_a_table_that_fails_on_one_level_gives_the_other_back() {
+fn section_7_where_the_table_fails_on_one_level_the_other_is_credited() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let replies = [landed(&under(item_of("e", 50_000), "p")), Reply::Failed("reset".into())];
     // After the answer: the time for it may be over already.
@@ -237,7 +237,7 @@ fn section_7_a_table_that_fails_on_one_level_gives_the_other_back() {
 #[test]
 fn section_7_a_level_goes_its_own_way_while_the_other_waits() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
-    // The parent's window is over: it opens one, in a pass of its own.
+    // The parent's window is over: it opens one, in a locked write of its own.
     let ended = Item::shard(0, 1, 0, NOW - LENGTH).text("PK", "ns/BUCKET#p#r#0");
     let replies = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&ended))];
     let materialisation = calls(go(&mut machine, &replies));
@@ -250,7 +250,7 @@ fn section_7_a_level_goes_its_own_way_while_the_other_waits() {
 }
 
 #[test]
-fn section_7_a_chain_that_changed_is_taken_up_again_and_the_stray_given_back() {
+fn section_7_a_chain_that_changed_restarts_and_the_orphaned_debit_is_credited() {
     let (mut machine, _) = begun(vec![level("e", 2), level("old", 2)]);
     let replies = [refused(Some(&under(item_of("e", 50_000), "new"))), landed(&item_of("old", 50_000))];
     let again = calls(go(&mut machine, &replies));
@@ -270,7 +270,7 @@ fn section_7_a_chain_that_changed_is_taken_up_again_and_the_stray_given_back() {
 }
 
 #[test]
-fn section_7_what_a_given_up_sequence_had_begun_is_finished_after_the_answer() {
+fn section_7_the_follow_ups_of_an_abandoned_sequence_are_sent_after_the_answer() {
     // The entity's bucket is doubled, and the new shard turns out to debit a parent.
     let subject = level("e", 1).subject;
     let hint = Hint { key: subject.hint_key(), shard_count: 2, rejections: Vec::new() };
@@ -313,7 +313,7 @@ fn section_7_what_a_level_let_go_had_begun_is_finished_after_the_answer() {
 }
 
 #[test]
-fn section_7_an_entity_that_no_longer_cascades_takes_alone() {
+fn section_7_an_entity_that_no_longer_cascades_is_debited_alone() {
     let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
     let replies = [refused(Some(&item_of("e", 50_000))), landed(&item_of("p", 50_000))];
     let again = calls(go(&mut machine, &replies));
@@ -358,7 +358,7 @@ fn section_7_a_new_entity_is_found_to_cascade_from_its_record() {
 }
 
 #[test]
-fn section_7_a_parent_takes_only_what_its_limits_name() {
+fn section_7_a_parent_is_debited_only_what_its_limits_name() {
     let both = AcquireRequest {
         consume: vec![onewindow::Amount::new("q", 2), onewindow::Amount::new("d", 1)],
         limits: vec![quota(), drip()],
@@ -450,7 +450,7 @@ fn section_7_items_that_never_agree_end_as_contended() {
         }
     };
     assert!(matches!(decision.outcome, Outcome::Contended { .. }), "{decision:#?}");
-    assert_eq!(steps, 13, "taken up again twelve times");
+    assert_eq!(steps, 13, "restarted twelve times");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use onewindow::{
     ErrorCode, Limit, Outcome, Reply,
     config::{Configuration, Level, call, namespace_call, namespace_id, resolve},
-    materialise::lifetime_seconds,
+    internals::materialise::lifetime_seconds,
 };
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn section_8_a_level_may_define_twelve_limits() {
 
 #[test]
 fn section_8_an_item_outlives_its_slowest_recovery_seven_times() {
-    // A window of a minute; a drip that takes two to fill.
+    // A window of a minute; a drip that fills in two.
     let limits = [crate::kit::quota(), Limit::drip("d", 60, 30, 60)];
     assert_eq!(lifetime_seconds(&limits, 7), 840);
     assert_eq!(lifetime_seconds(&limits[..1], 7), 420);
@@ -167,7 +167,7 @@ fn section_8_a_corrupt_item_is_refused_by_name() {
 
 #[test]
 fn section_8_a_corrupt_level_is_refused_even_where_another_wins() {
-    // Dropped, it would not be enforced once the level above is taken away.
+    // Dropped, it would not be enforced once the level above is removed.
     let items = [with_drip(entity(), 1), with_window(resource(), 1).without("w_session_rsa")];
     assert!(resolve(&subject(), &found(&items)).is_err());
 }
@@ -197,7 +197,7 @@ fn section_8_a_table_that_does_not_answer_configures_nothing() {
 }
 
 #[test]
-fn section_8_a_namespace_is_looked_up_by_name() {
+fn section_8_a_namespace_is_found_by_name() {
     let (keys, _) = asked(&namespace_call("limits", "default").unwrap());
     assert_eq!(keys, ["_/SYSTEM#"]);
     let record = level("_/SYSTEM#", "#NAMESPACE#default").text("namespace_id", "a1b2");
@@ -217,7 +217,7 @@ fn section_8_a_namespace_is_looked_up_by_name() {
 }
 
 #[test]
-fn r15_an_item_with_another_capacity_is_told_from_the_configuration() {
+fn r15_an_item_with_another_capacity_differs_from_the_configuration() {
     let configured = |capacity| resolved(&[with_window(resource(), capacity)]);
     let (mut machine, _) = started(crate::kit::request(1));
     let onewindow::Step::Done(mut decision) = machine.advance(0, &[Reply::Failed("x".into())]) else {

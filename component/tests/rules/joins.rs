@@ -2,9 +2,11 @@
 
 use onewindow::{
     AcquireRequest, Limit, Outcome,
-    grant::{self, Grant, Sibling},
-    join::{self, Join, Reading},
-    materialise::Debit,
+    internals::{
+        grant::{self, Grant, Sibling},
+        join::{self, Join, Reading},
+        materialise::Debit,
+    },
 };
 
 use serde_json::json;
@@ -33,7 +35,7 @@ fn writes_of(join: &Join, debits: &[Debit]) -> Vec<Sent> {
 // ---- R7 ----
 
 #[test]
-fn r7_takes_the_live_start_verbatim_and_applied() {
+fn r7_stores_the_live_start_verbatim_and_applied() {
     let start = NOW - 10_000;
     let join = planned(1, &[Item::shard(0, 2, 0, start)], 2, &[]);
     assert_eq!(start_of(&join), (Some(start), Some(start)));
@@ -56,7 +58,7 @@ fn r7_the_latest_live_start_where_shards_disagree() {
 }
 
 #[test]
-fn r7_opens_only_where_no_window_is_live_and_then_tells_everybody() {
+fn r7_opens_only_where_no_window_is_live_and_then_propagates() {
     let ended = Item::shard(0, 2, 0, NOW - LENGTH);
     let join = planned(1, std::slice::from_ref(&ended), 2, &[]);
     assert_eq!(start_of(&join), (Some(NOW), Some(NOW)));
@@ -81,7 +83,7 @@ fn r7_reads_shard_0_and_the_candidates_strongly_consistently() {
 }
 
 #[test]
-fn r7_f24_a_shard_0_that_was_deleted_is_made_into_the_live_window() {
+fn r7_f24_a_shard_0_that_was_deleted_is_recreated_in_the_live_window() {
     let start = NOW - 10_000;
     let (mut machine, step) = after_refusal(request(1), None);
     let first = sent(&only(step));
@@ -122,7 +124,7 @@ fn r7_a_limit_added_to_an_existing_item_is_seeded_by_the_same_rule() {
 
 #[test]
 fn r7_an_existing_items_own_stamps_count_and_not_the_record() {
-    // The record was made to cascade since; whoever changes it restamps the items.
+    // The record was set to cascade since; whoever changes it restamps the items.
     let own = Item::bare(1).num("shard_count", 2).with_drip(0);
     let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").flag("cascade");
     let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&own));
@@ -219,7 +221,7 @@ fn r7_the_owners_record_is_copied_and_checked() {
 }
 
 #[test]
-fn r7_an_entity_that_cascades_is_refused_before_anything_is_made() {
+fn r7_an_entity_that_cascades_is_refused_before_anything_is_written() {
     let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").flag("cascade");
     let (mut machine, step) = after_refusal(drawn(1, 1, 2), None);
     only(step);
@@ -248,7 +250,7 @@ fn r8_candidates_are_the_slots_a_doubling_came_from() {
 }
 
 #[test]
-fn r8_shard_0_made_anew_looks_for_doublings_that_nobody_was_told_of() {
+fn r8_a_recreated_shard_0_reads_the_first_shard_of_doublings_that_were_not_propagated() {
     let every = [1, 2, 4, 8, 16];
     assert_eq!(grant::candidates(0, 32, true), every);
     assert_eq!(grant::candidates(0, 2, true), every);
@@ -303,9 +305,9 @@ fn r8_a_grant_is_of_the_window_within_one_length_before_its_start() {
 #[test]
 fn r8_one_transaction_to_the_letter() {
     let start = NOW - 10_000;
-    // Shard 1 of two holds half of everything; shard 0 was told of four already.
+    // Shard 1 of two holds half of everything; shard 0 knows of four already.
     let siblings = [Item::shard(0, 4, 20_000, start).num("b_q_gc", 2), Item::shard(1, 2, 40_000, start)];
-    let debits = [take("q", 5, &[quota()])];
+    let debits = [debit("q", 5, &[quota()])];
     let join = planned(3, &siblings, 4, &debits);
     let writes = writes_of(&join, &debits);
     let shape: Vec<_> = writes.iter().map(|write| (write.kind.as_str(), write.pk.clone())).collect();
@@ -398,8 +400,8 @@ fn r8_a_slot_that_was_never_granted_starts_with_its_share() {
 }
 
 #[test]
-fn r8_the_shard_that_was_made_is_what_its_put_stores() {
-    let debits = [take("q", 5, &[quota()])];
+fn r8_the_shard_after_a_join_is_what_its_put_stores() {
+    let debits = [debit("q", 5, &[quota()])];
     let after = planned(3, &[Item::shard(0, 4, 0, NOW - 10_000)], 4, &debits).materialisation.after(&debits);
     assert_eq!((after.id, after.shard_count, after.last_refill_ms), (3, 4, NOW));
     let state = after.limit("q").unwrap();
@@ -418,7 +420,7 @@ fn r8_a_donor_with_nothing_funds_with_nothing() {
 
 #[test]
 fn r8_a_sibling_without_the_limit_may_carry_the_leftovers_of_a_propagation() {
-    // Shard 0 seeded `q` and told its siblings; shard 1 has no balance of it yet, only a start.
+    // Shard 0 seeded `q` and propagated its window; shard 1 has no balance of it yet, only a start.
     let start = NOW - 10_000;
     let told = Item::bare(1).num("shard_count", 4).num("b_q_ws", start).num("b_q_rsa", 60).num("b_q_wtc", 0);
     let told = told.num("vu", 0).with_drip(0);
@@ -429,7 +431,7 @@ fn r8_a_sibling_without_the_limit_may_carry_the_leftovers_of_a_propagation() {
 }
 
 #[test]
-fn r8_a_cancelled_plan_is_made_anew_twice_and_then_contended() {
+fn r8_a_cancelled_join_is_planned_again_twice_and_then_contended() {
     let donor = Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1);
     let (mut machine, step) = after_refusal(drawn(1, 1, 2), None);
     let mut call = only(step);
@@ -451,7 +453,7 @@ fn r8_a_cancelled_plan_is_made_anew_twice_and_then_contended() {
 }
 
 #[test]
-fn r8_what_a_cancelled_plan_was_made_from_is_read_again_unless_only_the_record_differs() {
+fn r8_what_a_cancelled_join_was_planned_from_is_read_again_unless_only_the_record_differs() {
     let donor = Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1);
     let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").num("pgen", 7);
     let (ok, no) = (("None", None), ("ConditionalCheckFailed", Some(&donor)));
@@ -476,7 +478,7 @@ fn r8_what_a_cancelled_plan_was_made_from_is_read_again_unless_only_the_record_d
 }
 
 #[test]
-fn r8_a_rejected_pass_still_commits_its_move() {
+fn r8_a_rejected_join_still_writes_its_move() {
     let start = NOW - 10_000;
     let donor = Item::shard(0, 2, 30_000, start).num("b_q_gc", 1);
     let (mut machine, step) = after_refusal(drawn(40, 1, 2), None);
@@ -485,19 +487,19 @@ fn r8_a_rejected_pass_still_commits_its_move() {
     writes[0].assert_stores("b_q_tk = 30000");
     writes[0].assert_stores("b_q_tc = 0");
     // Then the rest of the entity is asked before anything is refused.
-    let look = only(next(&mut machine, committed()));
-    assert_eq!(asked(&look).0.len(), 2);
+    let survey = only(next(&mut machine, committed()));
+    assert_eq!(asked(&survey).0.len(), 2);
     let after = [donor.num("b_q_tk", 0), Item::shard(1, 2, 30_000, start)];
     assert_eq!(retry_after(&done(next(&mut machine, found(&after)))), 50_000);
 }
 
 #[test]
-fn r8_a_rejected_pass_without_a_move_writes_nothing() {
+fn r8_a_rejected_join_without_a_move_writes_nothing() {
     let (mut machine, step) = after_refusal(drawn(60, 1, 2), None);
     only(step);
     let spent = Item::shard(0, 2, 0, NOW - 10_000);
-    let look = only(next(&mut machine, found(std::slice::from_ref(&spent))));
-    assert_eq!(look.operation, "BatchGetItem");
+    let survey = only(next(&mut machine, found(std::slice::from_ref(&spent))));
+    assert_eq!(survey.operation, "BatchGetItem");
     assert_eq!(retry_after(&done(next(&mut machine, found(&[spent])))), 50_000);
 }
 

@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, fmt::Display};
 
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Call, ConditionalWrite, Decision, Limit, Outcome, Reply, Shard, Step,
-    Subject,
-    materialise::{Debit, Materialisation, Settings},
-    wire,
+    Acquire, AcquireRequest, Amount, Call, Decision, Limit, Outcome, Reply, Step, Subject,
+    internals::{
+        ConditionalWrite, Shard, decode_item,
+        materialise::{Debit, Materialisation, Settings},
+    },
 };
 use serde_json::{Value, json};
 
@@ -39,18 +40,18 @@ pub(crate) fn request(tokens: u64) -> AcquireRequest {
     }
 }
 
-/// A pass's settings, with a configuration that may be old.
+/// Settings with a configuration that may be old.
 pub(crate) fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
-    Settings { limits, authoritative: false, permanent: false, now_ms }
+    Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
-pub(crate) fn take(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {
+pub(crate) fn debit(limit: &str, tokens: u64, limits: &[Limit]) -> Debit {
     Debit::new(&Amount::new(limit, tokens), limits)
 }
 
-/// The pass of the quota `q` alone.
-pub(crate) fn pass(item: &Item, now_ms: i64) -> Materialisation {
-    Materialisation::of(&item.read(), &settings(&[quota()], now_ms)).expect("a pass")
+/// The item materialised, with the quota `q` alone configured.
+pub(crate) fn materialised(item: &Item, now_ms: i64) -> Materialisation {
+    Materialisation::of(&item.read(), &settings(&[quota()], now_ms)).expect("a sound item")
 }
 
 // ---- items ----
@@ -128,7 +129,7 @@ impl Item {
     }
 
     pub(crate) fn read(&self) -> Shard {
-        wire::decode_item(&self.json().to_string()).expect("a sound item")
+        decode_item(&self.json().to_string()).expect("a sound item")
     }
 }
 
@@ -333,7 +334,7 @@ pub(crate) fn sent(call: &Call) -> Vec<Sent> {
 
 /// The one write of a pure function, spelled by the encoder.
 pub(crate) fn spelled(write: &ConditionalWrite) -> Sent {
-    let call = onewindow::encode("limits", std::slice::from_ref(write)).expect("one write");
+    let call = onewindow::internals::encode("limits", std::slice::from_ref(write)).expect("one write");
     sent(&call).remove(0)
 }
 

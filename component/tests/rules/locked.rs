@@ -1,24 +1,27 @@
 //! R5 record and pin, R6 rf forward, R10 additive, R11 the gates, R12 ceilings, R15 whose parameters.
 
 use onewindow::{
-    AcquireRequest, Amount, Limit, Outcome, Owner,
-    balance::{Rate, quota_ceiling, share},
-    materialise::{Materialisation, Settings},
-    refill,
+    AcquireRequest, Amount, Limit, Outcome,
+    internals::{
+        Owner,
+        balance::{Rate, quota_ceiling, share},
+        materialise::{Materialisation, Settings},
+        refill,
+    },
 };
 
 use crate::kit::*;
 
-/// The locked write of a pass that takes `tokens` of `q`.
+/// The locked write that debits `tokens` of `q`.
 fn locked(item: &Item, tokens: u64) -> Sent {
-    let debits = [take("q", tokens, &[quota()])];
-    spelled(&pass(item, NOW).write(&subject(), &Owner::default(), &debits))
+    let debits = [debit("q", tokens, &[quota()])];
+    spelled(&materialised(item, NOW).write(&subject(), &Owner::default(), &debits))
 }
 
 // ---- R5 ----
 
 #[test]
-fn r5_an_opening_pass_to_the_letter() {
+fn r5_an_opening_write_to_the_letter() {
     let start = NOW - LENGTH;
     let item = Item::shard(2, 4, 7000, start).num("b_q_tu", 3000).num("b_q_gc", 2).num("rf", start + 5);
     let write = locked(&item, 1);
@@ -102,7 +105,7 @@ fn r5_a_roll_stamps_and_pins_like_an_opening() {
 
 #[test]
 fn r6_strictly_forward_under_a_clock_that_runs_behind() {
-    let rf = |stored, now| pass(&Item::live(0).num("rf", stored), now).last_refill_ms;
+    let rf = |stored, now| materialised(&Item::live(0).num("rf", stored), now).last_refill_ms;
     assert_eq!(rf(NOW - 1, NOW), NOW);
     assert_eq!(rf(NOW, NOW), NOW + 1, "the same millisecond is not forward");
     assert_eq!(rf(NOW + 5000, NOW), NOW + 5001);
@@ -111,10 +114,10 @@ fn r6_strictly_forward_under_a_clock_that_runs_behind() {
 #[test]
 fn r6_covers_every_start_it_carries() {
     let ahead = Item::shard(0, 1, 0, NOW + 7000);
-    assert_eq!(pass(&ahead, NOW).last_refill_ms, NOW + 7000);
+    assert_eq!(materialised(&ahead, NOW).last_refill_ms, NOW + 7000);
     // One that was left behind without a length is not carried.
     let leftover = Item::live(0).limit("x", 1000, 1000, 1000, 1000).num("b_x_ws", NOW + 9000);
-    assert_eq!(pass(&leftover, NOW).last_refill_ms, NOW);
+    assert_eq!(materialised(&leftover, NOW).last_refill_ms, NOW);
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn r6_time_that_runs_backward_refills_nothing() {
 // ---- R10 ----
 
 #[test]
-fn r10_a_raise_is_only_made_over_the_balance_that_was_read() {
+fn r10_a_raise_requires_the_balance_that_was_read() {
     let write = locked(&Item::shard(0, 1, -300_000, NOW - LENGTH), 4);
     write.assert_condition("b_q_tk <= -300000");
     write.assert_change("ADD b_q_tk 396000");
@@ -137,7 +140,7 @@ fn r10_a_raise_is_only_made_over_the_balance_that_was_read() {
 
 #[test]
 fn r10_a_raise_that_nets_to_a_decrease_is_conditioned_on_both() {
-    // 98 left of 100: the reset adds 2, and 50 are taken.
+    // 98 left of 100: the reset adds 2, and 50 are debited.
     let write = locked(&Item::shard(0, 1, 98_000, NOW - LENGTH), 50);
     write.assert_condition("b_q_tk <= 98000");
     write.assert_condition("b_q_tk >= 48000");
@@ -154,7 +157,7 @@ fn r10_a_reset_to_less_needs_the_decrease_to_be_there() {
 }
 
 #[test]
-fn r10_a_reset_that_finds_what_it_sets_is_made_over_the_balance_that_was_read() {
+fn r10_a_reset_to_what_it_read_requires_the_balance_that_was_read() {
     // A credit of the window that ended, landing in between, would stack on the new one.
     let write = locked(&Item::shard(0, 1, 100_000, NOW - LENGTH), 1);
     write.assert_change("ADD b_q_tk -1000");
@@ -164,7 +167,7 @@ fn r10_a_reset_that_finds_what_it_sets_is_made_over_the_balance_that_was_read() 
 #[test]
 fn r10_a_balance_that_does_not_move_is_not_written() {
     let item = Item::shard(0, 1, 100_000, NOW - LENGTH);
-    let write = spelled(&pass(&item, NOW).write(&subject(), &Owner::default(), &[]));
+    let write = spelled(&materialised(&item, NOW).write(&subject(), &Owner::default(), &[]));
     write.assert_no_change_of("b_q_tk");
     write.assert_no_change_of("b_q_tc");
 }
@@ -210,13 +213,13 @@ fn r10_a_balance_moves_by_no_more_than_the_table_can_add() {
 }
 
 #[test]
-fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
+fn r10_the_shard_after_a_materialisation_is_what_its_write_leaves() {
     let item = Item::shard(2, 4, 7000, NOW - LENGTH).num("b_q_tc", 500).with_drip(1000).num("ttl", 5);
-    let materialisation = pass(&item.without("b_d_tc").num("b_wcu_tk", 0), NOW);
-    let after = materialisation.after(&[take("q", 1, &[quota()])]);
+    let materialisation = materialised(&item.without("b_d_tc").num("b_wcu_tk", 0), NOW);
+    let after = materialisation.after(&[debit("q", 1, &[quota()])]);
     let (q, d) = (after.limit("q").unwrap(), after.limit("d").unwrap());
     assert_eq!((q.tokens_milli, q.consumed_milli, q.window_start_ms), (24_000, Some(1500), Some(NOW)));
-    assert_eq!((d.tokens_milli, d.consumed_milli), (1250, None), "not taken from: no count of its own");
+    assert_eq!((d.tokens_milli, d.consumed_milli), (1250, None), "not debited: no count of its own");
     assert_eq!((after.id, after.shard_count, after.last_refill_ms), (2, 4, NOW));
     assert_eq!(after.valid_until_ms, Some(NOW + LENGTH));
     assert_eq!(after.ttl_seconds, Some(NOW / 1000 + 7 * 60));
@@ -225,10 +228,11 @@ fn r10_the_shard_after_a_pass_is_what_its_write_makes_of_it() {
 }
 
 #[test]
-fn r10_a_lower_capacity_takes_a_debtor_no_floor_it_cannot_meet() {
+fn r10_a_lower_capacity_requires_no_floor_that_a_debtor_cannot_meet() {
     // F2: 60 of 100 used, then the capacity is 10: 50 in debt, and still writable.
     let limits = [Limit::session("q", 10, 60)];
-    let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+    let settings =
+        Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
     let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
     assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, -50_000);
     let write = spelled(&materialisation.write(&subject(), &Owner::default(), &[]));
@@ -287,7 +291,7 @@ fn r11_valid_until_is_the_earliest_end_of_any_quota() {
         .num("b_w_ws", NOW - 1000)
         .num("b_w_wa", NOW - 1000)
         .with_drip(0);
-    assert_eq!(pass(&item, NOW).valid_until_ms, Some(NOW + 19_000), "`w` is not even configured");
+    assert_eq!(materialised(&item, NOW).valid_until_ms, Some(NOW + 19_000), "`w` is not even configured");
 }
 
 #[test]
@@ -313,7 +317,7 @@ fn r11_the_gate_alone_refuses_items_whose_valid_until_was_dropped() {
     ] {
         let (_, step) = after_refusal(request(1), Some(&item));
         let changes = &sent(&only(step))[0].changes;
-        assert!(changes[0].starts_with("SET rf = "), "{why}: a pass, not {changes:?}");
+        assert!(changes[0].starts_with("SET rf = "), "{why}: a locked write, not {changes:?}");
     }
 }
 
@@ -350,17 +354,21 @@ fn r12_clamps_even_with_no_time_and_leaves_debt_alone() {
 fn r12_a_quotas_ceiling_is_its_grants_share_and_the_top_up() {
     assert_eq!(quota_ceiling(100_000, 4, 3000), Ok(28_000));
     let over = Item::shard(1, 4, 90_000, NOW - 10_000).num("b_q_gc", 2).num("b_q_tu", 3000);
-    assert_eq!(pass(&over, NOW).limit("q").unwrap().after.tokens_milli, 53_000);
+    assert_eq!(materialised(&over, NOW).limit("q").unwrap().after.tokens_milli, 53_000);
     let uncounted = over.without("b_q_gc");
-    assert_eq!(pass(&uncounted, NOW).limit("q").unwrap().after.tokens_milli, 28_000);
+    assert_eq!(materialised(&uncounted, NOW).limit("q").unwrap().after.tokens_milli, 28_000);
     let zero = Item::shard(1, 4, 90_000, NOW - 10_000).num("b_q_gc", 0);
-    assert_eq!(pass(&zero, NOW).limit("q").unwrap().after.tokens_milli, 25_000, "below 1: the stored count");
+    assert_eq!(
+        materialised(&zero, NOW).limit("q").unwrap().after.tokens_milli,
+        25_000,
+        "below 1: the stored count"
+    );
 }
 
 #[test]
 fn r12_the_write_budget_is_never_divided() {
     let item = Item::shard(1, 32, 0, NOW - 10_000).num("b_wcu_tk", 0);
-    let materialisation = pass(&item, NOW);
+    let materialisation = materialised(&item, NOW);
     assert_eq!(materialisation.wcu.unwrap().after.tokens_milli, 1_000_000, "a second at a thousand a second");
 }
 
@@ -396,7 +404,7 @@ fn r15_amount_zero_waits_while_the_limit_is_in_debt() {
     assert_eq!(retry_after(&done(step)), 4001, "one second has dripped in already");
     let level = Item::live(50_000).with_drip(-1000);
     let (_, step) = after_refusal(mixed, Some(&level));
-    only(step); // The pass brings it to 0: enough.
+    only(step); // Materialised it is 0: enough.
 }
 
 #[test]
@@ -494,7 +502,8 @@ fn r15_an_item_that_agrees_with_an_authoritative_configuration_is_not_due() {
 fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
     let changed = |limit: Limit, item: &Item| {
         let limits = [limit];
-        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        let settings =
+            Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
         spelled(&Materialisation::of(&item.read(), &settings).unwrap().write(
             &subject(),
             &Owner::default(),
@@ -515,22 +524,24 @@ fn r15_a_limit_that_changes_its_kind_is_pinned_as_a_quota_is() {
 fn r15_a_raised_capacity_counts_only_what_was_admitted() {
     // F16: 60 of 100 used; raised to 150, 90 are left, not 150.
     let limits = [Limit::session("q", 150, 60)];
-    let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+    let settings =
+        Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
     let materialisation = Materialisation::of(&Item::live(40_000).read(), &settings).unwrap();
     assert_eq!(materialisation.limit("q").unwrap().after.tokens_milli, 90_000);
 }
 
 #[test]
-fn r15_a_raise_is_added_by_the_share_and_a_cut_taken_by_the_grant() {
-    // Shard 0 of four was granted everything, and has given some of it to slots made since.
+fn r15_a_rise_is_sized_by_the_share_and_a_reduction_by_the_grant() {
+    // Shard 0 of four was granted everything, and has funded slots that were created since.
     let donor = Item::shard(0, 4, 40_000, NOW - 10_000).num("b_q_gc", 1);
     let with = |capacity| {
         let limits = [Limit::session("q", capacity, 60)];
-        let settings = Settings { limits: &limits, authoritative: true, permanent: true, now_ms: NOW };
+        let settings =
+            Settings { limits: &limits, authoritative: true, permanent: true, parent: None, now_ms: NOW };
         Materialisation::of(&donor.read(), &settings).unwrap().limit("q").unwrap().after.tokens_milli
     };
     assert_eq!(with(180), 60_000, "a quarter of the 80 more: the others add their own");
-    assert_eq!(with(80), 20_000, "all of the 20 less: the slots that are not made yet hold none");
+    assert_eq!(with(80), 20_000, "all of the 20 less: the slots that do not exist yet hold none");
 }
 
 /// A host that still thinks the quota is a token bucket.
@@ -553,7 +564,7 @@ fn r15_an_old_configuration_does_not_turn_a_quota_into_a_drip() {
 
 #[test]
 fn r15_an_old_configuration_makes_no_shard_of_its_own_kind() {
-    // The slot is made as the siblings have it: a quota, funded by its donor.
+    // The slot is created as the siblings have it: a quota, funded by its donor.
     let (mut machine, step) = after_refusal(behind_the_times(), None);
     only(step);
     let donor = Item::shard(0, 2, 30_000, NOW - 10_000).num("b_q_gc", 1);
@@ -619,7 +630,7 @@ fn section_6_10_writes_where_something_is_raised_and_records_what_it_read() {
     assert_eq!(written(&full), None, "nothing dripped in");
     let less = full.num("b_d_tk", 59_999);
     spelled(&written(&less).unwrap()).assert_change("ADD b_d_tk 1");
-    // Over, and older than the marker: `rf` told that it was applied, and is about to move.
+    // Over, and older than the marker: by `rf` it was applied, and `rf` is about to move.
     let over = less.num("b_q_ws", NOW - LENGTH).without("b_q_wa");
     spelled(&written(&over).unwrap()).assert_change(&format!("SET b_q_wa = {}", NOW - LENGTH));
 }
@@ -641,7 +652,7 @@ fn section_6_10_moves_valid_until_only_off_an_expired_instant_and_to_a_boundary_
 fn r4_a_grant_sized_at_more_shards_proves_the_count() {
     // Made by a writer that knew of 8 shards, seeded by one that knew of 16.
     let item = Item::shard(5, 8, 0, NOW - 10_000).num("b_q_gc", 16).num("b_q_ws", NOW - 1);
-    let write = spelled(&pass(&item, NOW).write(&subject(), &Owner::default(), &[]));
+    let write = spelled(&materialised(&item, NOW).write(&subject(), &Owner::default(), &[]));
     write.assert_change("ADD b_q_tk 6250");
     write.assert_change("SET shard_count = 16");
     write.assert_no_change_of("b_q_gc");

@@ -11,7 +11,7 @@ const START: i64 = NOW - 10_000;
 
 /// Whether the step is one locked update.
 #[track_caller]
-fn assert_pass(step: Step) {
+fn assert_locked_write(step: Step) {
     let write = &sent(&only(step))[0];
     assert_eq!(write.kind, "Update");
     assert!(write.changes[0].starts_with("SET rf = "), "{:#?}", write.changes);
@@ -71,9 +71,9 @@ fn section_6_valid_until_is_exclusive() {
 
 #[test]
 fn section_6_ended_and_pending_windows_are_materialised() {
-    assert_pass(after_refusal(request(1), Some(&Item::shard(0, 1, 0, NOW - LENGTH))).1);
+    assert_locked_write(after_refusal(request(1), Some(&Item::shard(0, 1, 0, NOW - LENGTH))).1);
     let pending = Item::live(0).num("b_q_wa", START - 1);
-    assert_pass(after_refusal(request(1), Some(&pending)).1);
+    assert_locked_write(after_refusal(request(1), Some(&pending)).1);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn section_6_a_refill_that_would_satisfy_it_is_materialised() {
     let mut both = request(1);
     both.limits.push(drip());
     both.consume.push(Amount::new("d", 1));
-    assert_pass(after_refusal(both.clone(), Some(&Item::live(5000).with_drip(0))).1);
+    assert_locked_write(after_refusal(both.clone(), Some(&Item::live(5000).with_drip(0))).1);
     let (_, step) = after_refusal(both, Some(&Item::live(5000).with_drip(-1)));
     assert_eq!(retry_after(&done(step)), 2, "a thousandth is missing after a second");
 }
@@ -101,8 +101,8 @@ fn section_6_a_short_write_budget_doubles() {
             "(attribute_exists(b_q_gc) OR attribute_not_exists(b_q_tk))"
         ]
     );
-    // Half of the budget has come back meanwhile: a pass.
-    assert_pass(after_refusal(request(1), Some(&tired.clone().num("rf", NOW - 500))).1);
+    // Half of the budget has refilled meanwhile: a locked write.
+    assert_locked_write(after_refusal(request(1), Some(&tired.clone().num("rf", NOW - 500))).1);
     // A rejected request is no reason to double.
     let (_, step) = after_refusal(request(60), Some(&tired));
     retry_after(&done(step));
@@ -113,7 +113,7 @@ fn section_6_an_item_without_a_write_budget_is_no_reason_to_double() {
     let item = ["tk", "cp", "ra", "rp", "tc"]
         .iter()
         .fold(Item::live(50_000), |item, field| item.without(&format!("b_wcu_{field}")));
-    assert_pass(after_refusal(request(1), Some(&item)).1);
+    assert_locked_write(after_refusal(request(1), Some(&item)).1);
 }
 
 #[test]
@@ -155,7 +155,9 @@ fn section_7_a_cascade_or_a_schedule_is_a_clear_error() {
         assert_eq!(error.code.as_str(), "unsupported");
     }
     // The marker for "none of its own" is none.
-    assert_pass(after_refusal(request(1), Some(&Item::live(50_000).num("vu", 0).text("sched", "-"))).1);
+    assert_locked_write(
+        after_refusal(request(1), Some(&Item::live(50_000).num("vu", 0).text("sched", "-"))).1,
+    );
 }
 
 // ---- 6.3: rounds ----
@@ -165,16 +167,16 @@ fn section_6_contended_after_four_rounds() {
     let due = Item::live(50_000).num("vu", 0);
     let (mut machine, _) = started(request(1));
     for _ in 0..3 {
-        assert_pass(next(&mut machine, refused(Some(&due))));
+        assert_locked_write(next(&mut machine, refused(Some(&due))));
         only(next(&mut machine, refused(Some(&due)))); // and back to the fast write
     }
-    assert_pass(next(&mut machine, refused(Some(&due))));
+    assert_locked_write(next(&mut machine, refused(Some(&due))));
     let decision = done(next(&mut machine, refused(Some(&due))));
     assert_eq!(decision.outcome, Outcome::Contended { retry_after_ms: 100 });
 }
 
 #[test]
-fn section_6_the_fourth_round_may_still_look() {
+fn section_6_a_survey_may_follow_the_fourth_round() {
     let due = Item::shard(0, 2, 50_000, START).num("vu", 0);
     let (mut machine, _) = started(drawn(60, 0, 2));
     for _ in 0..3 {
@@ -182,8 +184,8 @@ fn section_6_the_fourth_round_may_still_look() {
         only(next(&mut machine, refused(Some(&due))));
     }
     let items = [Item::shard(0, 2, 0, START), Item::shard(1, 2, 0, START)];
-    let look = only(next(&mut machine, refused(Some(&items[0]))));
-    assert_eq!(look.operation, "BatchGetItem");
+    let survey = only(next(&mut machine, refused(Some(&items[0]))));
+    assert_eq!(survey.operation, "BatchGetItem");
     assert_eq!(retry_after(&done(next(&mut machine, found(&items)))), 50_000);
 }
 
@@ -243,7 +245,7 @@ fn section_6_9_is_refused_at_32() {
     let full =
         |count| AcquireRequest { limits: vec![Limit::session("q", 100_000, 60)], ..drawn(1, 0, count) };
     let item = |count| tired(0, count).num("b_q_cp", 100_000_000);
-    assert_pass(after_refusal(full(32), Some(&item(32))).1);
+    assert_locked_write(after_refusal(full(32), Some(&item(32))).1);
     let (_, step) = after_refusal(full(16), Some(&item(16)));
     sent(&only(step))[0].assert_change("SET shard_count = 32");
 }
@@ -253,7 +255,7 @@ fn f5_is_refused_where_a_share_would_fall_below_one_token() {
     let item = |cp| tired(0, 4).num("b_q_cp", cp);
     let (_, step) = after_refusal(drawn(1, 0, 4), Some(&item(8000)));
     sent(&only(step))[0].assert_change("SET shard_count = 8");
-    assert_pass(after_refusal(drawn(1, 0, 4), Some(&item(7999))).1);
+    assert_locked_write(after_refusal(drawn(1, 0, 4), Some(&item(7999))).1);
     // A dripping limit sets no such bound.
     let mut drips = drawn(1, 0, 4);
     (drips.limits, drips.consume) = (vec![drip()], vec![Amount::new("d", 1)]);
@@ -268,16 +270,16 @@ fn section_6_9_once_a_request() {
     only(step);
     let call = only(next(&mut machine, landed(&Item::shard(0, 2, 3000, START).num("b_q_gc", 1))));
     assert_eq!(sent(&call)[0].pk, subject().bucket_pk(1));
-    assert_pass(next(&mut machine, refused(Some(&tired(1, 2)))));
+    assert_locked_write(next(&mut machine, refused(Some(&tired(1, 2)))));
 }
 
-/// Whether an acquire that drew `item`, one of `count` shards, asks for more shards; else it is a pass.
+/// Whether an acquire that drew `item`, one of `count` shards, doubles the count; else it sends a locked write.
 fn doubles(count: u32, item: &Item) -> bool {
     let request = AcquireRequest { limits: vec![Limit::session("q", 100_000, 60)], ..drawn(1, 0, count) };
     let (_, step) = after_refusal(request, Some(item));
     let doubles = sent(&only(step.clone()))[0].changes == [format!("SET shard_count = {}", count * 2)];
     if !doubles {
-        assert_pass(step);
+        assert_locked_write(step);
     }
     doubles
 }
@@ -298,8 +300,8 @@ fn section_6_9_a_budget_that_comes_back_by_less_than_half_doubles_too() {
 }
 
 #[test]
-fn section_6_9_an_older_shard_tells_nothing_unless_it_has_no_write_to_give() {
-    // It holds what an earlier doubling left it, so a remainder that is spent says little.
+fn section_6_9_an_older_shard_is_outgrown_only_where_it_has_no_write_left() {
+    // It holds what an earlier doubling left it, so a spent remainder proves little.
     for (shard, count, spent) in [(0, 1, true), (0, 2, false), (1, 2, true), (1, 4, false), (2, 4, true)] {
         assert_eq!(doubles(count, &tired(shard, count).num("rf", NOW - 1)), spent, "{shard} of {count}");
         assert!(doubles(count, &tired(shard, count)), "{shard} of {count}");
@@ -313,7 +315,7 @@ fn section_6_9_a_window_that_ended_comes_first() {
 }
 
 #[test]
-fn section_6_9_a_grant_without_a_size_is_given_one_first() {
+fn section_6_9_a_grant_without_a_size_gets_one_first() {
     let old = tired(0, 2).without("b_q_gc").num("b_q_tk", 60_000);
     let (mut machine, step) = after_refusal(drawn(1, 0, 2), Some(&old));
     only(step);
@@ -352,7 +354,7 @@ fn section_6_9_somebody_else_doubled_first() {
 
 #[test]
 fn section_6_9_a_shard_0_that_knows_fewer_shards_is_not_what_doubles() {
-    // Behind, its grant without a size: whoever joins tells it. And a count that no doubling makes.
+    // Behind, its grant without a size: a join raises it. And a count that no doubling writes.
     let behind = Item::shard(0, 1, 3000, START).without("b_q_gc");
     for item in [behind, Item::shard(0, 3, 3000, START)] {
         let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&tired(1, 2)));
@@ -413,14 +415,14 @@ fn r15_a_question_does_not_wait_where_a_live_stamp_admits_everything() {
 fn section_6_a_live_stamp_waives_the_balance_and_nothing_else() {
     for stamp in ["bypass", "b_q_soft"] {
         let item = Item::live(0).num("vu", 0).num(stamp, NOW + 1);
-        assert_pass(after_refusal(request(5), Some(&item)).1);
+        assert_locked_write(after_refusal(request(5), Some(&item)).1);
         let (_, step) = after_refusal(request(5), Some(&item.num(stamp, NOW)));
         retry_after(&done(step));
     }
 }
 
 #[test]
-fn section_6_a_live_stamp_is_no_reason_for_a_pass() {
+fn section_6_a_live_stamp_is_no_reason_for_a_materialisation() {
     // Not short: whatever refused the write has passed, and it is tried again.
     for stamp in ["bypass", "b_q_soft"] {
         let stamped = |until| after_refusal(request(5), Some(&Item::live(0).num(stamp, until))).1;
@@ -479,7 +481,7 @@ fn f6_never_for_another_limit_resource_or_entity() {
     assert_eq!(hint.reject(&other, NOW as u64), None);
     let mut unsound = request(5);
     unsound.consume.push(Amount::new("wcu", 1));
-    assert_eq!(hint.reject(&unsound, NOW as u64), None, "the machine says what is wrong with it");
+    assert_eq!(hint.reject(&unsound, NOW as u64), None, "the machine answers what is wrong with it");
 }
 
 #[test]
@@ -498,7 +500,7 @@ fn f6_a_drip_is_remembered_for_the_amount_that_was_asked() {
 }
 
 #[test]
-fn f6_f17_what_never_fits_is_not_told_to_wait() {
+fn f6_f17_what_never_fits_is_not_answered_with_a_wait() {
     let hint = blocked_hint(NOW + 50_000);
     for tokens in [101, u64::MAX] {
         assert_eq!(hint.reject(&request(tokens), NOW as u64), None, "the machine refuses it without a call");
@@ -509,7 +511,7 @@ fn f6_f17_what_never_fits_is_not_told_to_wait() {
 }
 
 #[test]
-fn f6_f17_the_configuration_says_what_fits_before_what_is_remembered() {
+fn f6_f17_the_configuration_decides_what_fits_before_what_is_remembered() {
     let hint = blocked_hint(NOW + 50_000);
     let raised = |tokens| AcquireRequest { limits: vec![Limit::session("q", 200, 60)], ..request(tokens) };
     assert_eq!(hint.reject(&raised(150), NOW as u64).map(|it| retry_after(&it)), Some(50_000));
@@ -523,12 +525,12 @@ fn f6_a_remembered_rejection_lasts_until_the_first_shard_comes_back() {
     let (mut machine, step) = after_refusal(drawn(5, 0, 2), Some(&items[0]));
     only(step);
     let decision = done(next(&mut machine, found(&items)));
-    assert_eq!(retry_after(&decision), 50_000, "told is the latest (R13)");
+    assert_eq!(retry_after(&decision), 50_000, "the latest is reported (R13)");
     let first = NOW as u64 + 10_000;
     let hint = decision.hint;
     assert_eq!(hint.reject(&request(5), first), None, "but from here on the table is asked");
     let remembered = hint.reject(&request(5), first - 1).unwrap();
-    assert_eq!(retry_after(&remembered), 40_001, "and what is told stays the same instant");
+    assert_eq!(retry_after(&remembered), 40_001, "and the reported instant stays the same");
 }
 
 #[test]
@@ -544,7 +546,7 @@ fn f6_a_hint_about_another_subject_or_with_an_illegal_count_is_not_used() {
 // ---- F16, F17 ----
 
 #[test]
-fn f16_a_rejected_request_takes_nothing() {
+fn f16_a_rejected_request_debits_nothing() {
     let (mut machine, step) = after_refusal(request(5), Some(&Item::live(2000)));
     assert!(done(step).follow_ups.is_empty());
     let _ = machine.advance(NOW as u64, &[]);
@@ -613,7 +615,7 @@ fn f7_names_with_points_dashes_slashes_and_colons() {
     write.assert_change("ADD b_tokens.v2-beta_tk -1000");
 }
 
-// ---- F14, F26: what is told ----
+// ---- F14, F26: what is reported ----
 
 #[test]
 fn f26_a_full_quota_has_no_instant() {
@@ -623,7 +625,7 @@ fn f26_a_full_quota_has_no_instant() {
 }
 
 #[test]
-fn f26_an_admission_that_opened_tells_the_new_end() {
+fn f26_an_admission_that_opened_reports_the_new_end() {
     let over = Item::shard(0, 1, 0, NOW - LENGTH);
     let (mut machine, step) = after_refusal(request(1), Some(&over));
     only(step);
@@ -634,7 +636,7 @@ fn f26_an_admission_that_opened_tells_the_new_end() {
 
 #[test]
 fn section_6_a_seed_that_is_drawn_badly_draws_every_shard() {
-    // Counters, and numbers whose low bits say nothing.
+    // Counters, and numbers whose low bits carry nothing.
     for shift in [0, 16, 32, 40] {
         let mut drawn: Vec<_> = (0..256_u64)
             .map(|n| started(AcquireRequest { seed: n << shift, ..hinted(1, 32) }).1)
@@ -751,7 +753,7 @@ fn section_6_the_largest_request_fits_an_expression() {
     }
 }
 
-/// Every expression of a call is one the table takes.
+/// Every expression of a call is one that the table accepts.
 #[track_caller]
 fn assert_fits(call: &onewindow::Call) {
     for text in crate::properties::expressions(call) {

@@ -8,11 +8,12 @@ mod cascading;
 mod configuring;
 mod joins;
 mod locked;
-mod look;
+
 mod machine;
 mod preview;
 mod properties;
 mod replies;
 mod settling;
+mod survey;
 mod waits;
 mod windows;

@@ -1,8 +1,8 @@
-//! 6.7: looking without taking, and where each shard's window stands.
+//! 6.7: what is left, without a debit, and where each shard's window stands.
 
 use onewindow::{
-    Hint, Limit, Preview, PreviewOutcome, PreviewReport, Reply, Step, WindowState,
-    preview::{self, ShardView},
+    Hint, Limit, Preview, PreviewOutcome, PreviewReport, Reply, ShardView, Step, WindowState,
+    internals::preview,
 };
 
 use crate::kit::*;
@@ -44,12 +44,12 @@ fn shards(ids: &[u32], count: u32) -> Vec<Item> {
 }
 
 #[test]
-fn section_6_7_without_a_hint_each_doublings_first_tells_how_many_there_are() {
+fn section_6_7_without_a_hint_the_first_shard_of_each_doubling_shows_the_count() {
     assert_eq!(report(go(&mut begun(), found(&shards(&[0], 1)))).shard_count, 1);
     assert_eq!(report(go(&mut begun(), found(&shards(&[0, 1], 2)))).limits[0].status.available, 2);
     let mut machine = begun();
     assert_eq!(slots(&go(&mut machine, found(&shards(&[0, 1, 2, 4], 8)))), ["3", "5", "6", "7"]);
-    // One of these has heard of a doubling.
+    // One of these knows of a doubling.
     let step = go(&mut machine, found(&[shards(&[3, 5, 6], 8), shards(&[7], 16)].concat()));
     assert_eq!(slots(&step), ["8", "9", "10", "11", "12", "13", "14", "15"]);
     let told = report(go(&mut machine, found(&shards(&[8], 16))));
@@ -106,7 +106,7 @@ fn f10_f21_a_preview_that_is_not_answered() {
 }
 
 #[test]
-fn section_6_7_each_shard_says_where_its_window_stands() {
+fn section_6_7_each_shard_shows_where_its_window_stands() {
     let ended = NOW - LENGTH;
     let shards = [
         Item::shard(0, 8, 1000, START),

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Call, Hint, Limit, Preview, Reply, Settle, Shard, Step,
-    balance::{Rate, quota_ceiling, share},
-    grant::{self, Sibling},
-    materialise::{Materialisation, Settings},
-    preview, propagate, refill,
-    window::{Window, reported_reset_ms},
+    Acquire, AcquireRequest, Amount, Call, Hint, Limit, Preview, Reply, Settle, Step,
+    internals::{
+        Shard,
+        balance::{Rate, quota_ceiling, share},
+        decode_item,
+        grant::{self, Sibling},
+        materialise::{Materialisation, Settings},
+        preview, propagate, refill,
+        window::{Window, reported_reset_ms},
+    },
     wire,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -16,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::kit::*;
 
-/// Steps no request may take more of.
+/// The most steps of any request.
 const MOST_STEPS: usize = 40;
 const NAMES: [&str; 3] = ["q", "d", "tokens.v2-beta"];
 
@@ -52,7 +56,7 @@ fn operations(call: &Call) -> Vec<Value> {
     }
 }
 
-/// The table takes the call: aliases, sizes, numbers, one change an attribute, one write an item.
+/// The table accepts the call: aliases, sizes, numbers, one change an attribute, one write an item.
 fn assert_sound(call: &Call) {
     if call.operation == "BatchGetItem" {
         let (keys, _) = asked(call);
@@ -349,7 +353,7 @@ fn clock() -> impl Strategy<Value = u64> {
 
 fn shards() -> impl Strategy<Value = Vec<Shard>> {
     vec(item(), 0..5).prop_map(|items| {
-        items.iter().filter_map(|item| wire::decode_item(&item.json().to_string()).ok()).collect()
+        items.iter().filter_map(|item| decode_item(&item.json().to_string()).ok()).collect()
     })
 }
 
@@ -380,7 +384,7 @@ proptest! {
     }
 
     #[test]
-    fn a_table_that_never_lets_a_write_land_is_given_up_on(request in requests(), items in vec(item(), 1..5)) {
+    fn a_table_on_which_no_write_lands_ends_the_sequence(request in requests(), items in vec(item(), 1..5)) {
         // The same items all along, and every condition fails.
         let answer = Answer::Lost(items, vec!["ConditionalCheckFailed"; 7]);
         let mut machine = Acquire::new(request);
@@ -452,10 +456,10 @@ proptest! {
     #[test]
     fn decoding_never_panics(item in item(), text in "\\PC{0,80}", at in 0_usize..400) {
         let json = item.json().to_string();
-        let _ = wire::decode_item(&json);
-        let _ = wire::decode_item(&text);
+        let _ = decode_item(&json);
+        let _ = decode_item(&text);
         let cut: String = json.chars().take(at).collect();
-        let _ = wire::decode_item(&cut);
+        let _ = decode_item(&cut);
         for body in [json, text, cut] {
             for status in [200, 400] {
                 let _ = wire::classify(&Reply::Http { status, body: body.clone() });
@@ -464,22 +468,23 @@ proptest! {
     }
 
     #[test]
-    fn a_pass_over_anything_is_sound(shards in shards(), request in requests(), now in clock()) {
+    fn a_materialisation_of_anything_is_sound(shards in shards(), request in requests(), now in clock()) {
         let now_ms = i64::try_from(now).unwrap_or(i64::MAX).min(253_402_300_799_999);
         let settings = Settings {
-            limits: &request.limits, authoritative: request.authoritative, permanent: request.permanent, now_ms,
+            limits: &request.limits, authoritative: request.authoritative, permanent: request.permanent,
+            parent: None, now_ms,
         };
         let _ = preview::report(&shards, 4, &request.limits, now_ms);
         for shard in &shards {
             if let Ok(Some(write)) = refill::write(None, shard, now_ms) {
-                assert_sound(&onewindow::encode("limits", &[write]).expect("one write"));
+                assert_sound(&onewindow::internals::encode("limits", &[write]).expect("one write"));
             }
             let Ok(materialisation) = Materialisation::of(shard, &settings) else { continue };
-            assert_sound(&onewindow::encode("limits", &[materialisation.write(&subject(), &Default::default(), &[])]).expect("one"));
+            assert_sound(&onewindow::internals::encode("limits", &[materialisation.write(&subject(), &Default::default(), &[])]).expect("one"));
             let writes = propagate::writes(&subject(), shard.id, 4, &materialisation.opened());
             if !writes.is_empty() {
                 for write in writes {
-                    assert_sound(&onewindow::encode("limits", &[write]).expect("one"));
+                    assert_sound(&onewindow::internals::encode("limits", &[write]).expect("one"));
                 }
             }
             // R6, R5, R12, I5 over whatever was read.
@@ -497,7 +502,7 @@ proptest! {
     }
 
     #[test]
-    fn pure_functions_take_any_number(a in any::<i128>(), b in any::<i128>(), c in any::<i128>(), x in any::<i64>(), y in any::<i64>()) {
+    fn pure_functions_accept_any_number(a in any::<i128>(), b in any::<i128>(), c in any::<i128>(), x in any::<i64>(), y in any::<i64>()) {
         let extremes = [i128::MIN, i128::MAX, 0, 1, -1, a];
         let instants = [i64::MIN, i64::MAX, 0, -1, x, y];
         for n in extremes {
@@ -515,13 +520,13 @@ proptest! {
             prop_assert!(grant.donor.is_none() || (0..=c.max(0)).contains(&grant.tokens_milli));
         }
         for t in instants {
-            let limit = onewindow::LimitState {
+            let limit = onewindow::internals::LimitState {
                 window_start_ms: Some(t), window_applied_ms: Some(x), reset_after_seconds: Some(y),
                 tokens_milli: a, capacity_milli: b, consumed_milli: Some(a), consumed_mark_milli: Some(b),
-                ..onewindow::LimitState::default()
+                ..onewindow::internals::LimitState::default()
             };
             let _ = Window::of(&limit, y, x, t);
-            let _ = onewindow::window::roll_target_milli(&limit, c);
+            let _ = onewindow::internals::window::roll_target_milli(&limit, c);
             let _ = grant::grant_count(&limit, x as u32);
             let _ = grant::candidates(x as u32 % 64, y as u32, x % 2 == 0);
         }

@@ -2,7 +2,8 @@
 
 use onewindow::{
     Acquire, Outcome, Reply, Step,
-    wire::{Classification, classify, decode_item},
+    internals::decode_item,
+    wire::{Classification, classify},
 };
 use serde_json::json;
 
@@ -66,13 +67,13 @@ fn f11_throttles_and_conflicts_are_waited_out() {
         assert!(matches!(classify(&error(name)), Classification::Retry(_)), "{name}");
     }
     assert!(matches!(classify(&error("InternalServerError")), Classification::Lost(_)));
-    // And once the host has given up:
+    // And once the host sends no more:
     assert_eq!(outcome(error("TransactionConflictException")), Outcome::Contended { retry_after_ms: 100 });
     assert!(matches!(outcome(error("ThrottlingException")), Outcome::Unavailable(_)));
 }
 
 #[test]
-fn f9_a_signature_that_came_too_late_is_told_apart() {
+fn f9_a_signature_that_came_too_late_is_distinguished() {
     let reply = |message: &str| {
         http(
             400,
@@ -106,7 +107,7 @@ fn f19_the_type_with_and_without_its_prefix() {
         let body = json!({"__type": format!("{prefix}ConditionalCheckFailedException")});
         let (mut machine, _) = started(request(1));
         let call = only(next(&mut machine, http(400, &body)));
-        assert_eq!(call.operation, "TransactWriteItems", "missing, so it is made");
+        assert_eq!(call.operation, "TransactWriteItems", "missing, so it is created");
     }
 }
 
@@ -158,7 +159,7 @@ fn f19_reasons_that_are_missing_altogether() {
 
 // ---- F20 ----
 
-fn read_with(name: &str, value: serde_json::Value) -> Result<onewindow::Shard, onewindow::Error> {
+fn read_with(name: &str, value: serde_json::Value) -> Result<onewindow::internals::Shard, onewindow::Error> {
     decode_item(&Item::live(0).raw(name, value).json().to_string())
 }
 
@@ -232,7 +233,7 @@ fn f20_what_we_do_not_know_is_left_alone() {
 }
 
 #[test]
-fn f22_each_call_says_what_a_second_landing_could_do() {
+fn f22_each_call_states_what_a_second_landing_could_do() {
     use onewindow::Resend;
     let (mut machine, fast) = started(request(1));
     assert_eq!(fast.resend, Resend::MayDebitTwice);

@@ -6,7 +6,7 @@ use crate::kit::*;
 
 const START: i64 = NOW - 10_000;
 
-/// The lease of 10 of `q`, taken from an item that looks like this afterwards.
+/// The lease of 10 of `q`, debited of an item that is like this afterwards.
 fn lease_on(item: &Item) -> Lease {
     let (mut machine, _) = started(request(10));
     match done(next(&mut machine, landed(item))).outcome {
@@ -140,7 +140,7 @@ fn section_6_8_gone_is_gone() {
 }
 
 #[test]
-fn section_6_8_it_gives_up_after_four_writes() {
+fn section_6_8_it_ends_after_four_writes() {
     let mut machine = settling(&lease_on(&Item::live(50_000)), 0);
     let busy = refused(Some(&Item::live(50_000)));
     one(at(&mut machine, NOW, &[]));
@@ -182,7 +182,7 @@ fn section_6_8_a_gathered_lease_goes_back_where_it_came_from() {
 }
 
 #[test]
-fn section_6_8_what_befell_two_shards_is_told_as_the_worst_and_of_equals_the_first() {
+fn section_6_8_of_two_shards_the_worse_result_is_reported_and_of_equals_the_first() {
     let failed = |reason: &str| onewindow::Reply::Failed(reason.into());
     let told = |replies: [onewindow::Reply; 2]| {
         let mut machine = settling(&gathered(), 0);

@@ -1,6 +1,9 @@
 //! R14: how long to wait, never 0, never longer than one window.
 
-use onewindow::{AcquireRequest, Amount, Limit, balance::Rate, window::reported_reset_ms};
+use onewindow::{
+    AcquireRequest, Amount, Limit,
+    internals::{balance::Rate, window::reported_reset_ms},
+};
 
 use crate::kit::*;
 
@@ -24,7 +27,7 @@ fn r14_undivided_where_the_shards_own_rate_floors_to_nothing() {
 }
 
 #[test]
-fn r14_the_told_wait_is_long_enough() {
+fn r14_the_reported_wait_is_long_enough() {
     // After exactly the wait, on the same shard, the deficit has dripped in.
     for (amount, period, deficit, count) in [(7, 1000, 5, 1), (1000, 777, 12_345, 4), (60_000, 60_000, 1, 32)]
     {
@@ -62,12 +65,12 @@ fn r14_f1_a_retry_at_the_instant_is_admitted() {
     let mut machine = onewindow::Acquire::new(request(1));
     let then = NOW as u64 + wait;
     only(machine.advance(then, &[]));
-    only(machine.advance(then, &[refused(Some(&item))])); // the opening pass
+    only(machine.advance(then, &[refused(Some(&item))])); // the opening write
     assert!(done(machine.advance(then, &[landed(&item)])).outcome.is_admitted());
 }
 
 #[test]
-fn r14_f2_a_lowered_capacity_still_tells_a_finite_wait() {
+fn r14_f2_a_lowered_capacity_still_reports_a_finite_wait() {
     let lowered =
         AcquireRequest { limits: vec![Limit::session("q", 10, 60)], authoritative: true, ..request(1) };
     // 60 of 100 used.

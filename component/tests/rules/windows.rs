@@ -1,11 +1,14 @@
 //! R1 open, R2 propagate, R3 pending, R4 roll, R13 the reset instant.
 
 use onewindow::{
-    Limit, LimitState,
-    materialise::Materialisation,
-    preview,
-    propagate::{self, Opened},
-    window::{Window, reported_reset_ms, roll_target_milli},
+    Limit,
+    internals::{
+        LimitState,
+        materialise::Materialisation,
+        preview,
+        propagate::{self, Opened},
+        window::{Window, reported_reset_ms, roll_target_milli},
+    },
 };
 
 use crate::kit::*;
@@ -33,7 +36,7 @@ fn r1_a_window_is_half_open() {
 #[test]
 fn r1_an_ended_window_opens_at_now_with_the_full_share() {
     let start = NOW - LENGTH; // It ends at this very instant.
-    let materialisation = pass(&Item::shard(0, 4, -7000, start), NOW);
+    let materialisation = materialised(&Item::shard(0, 4, -7000, start), NOW);
     let after = &materialisation.limit("q").unwrap().after;
     assert_eq!(after.window_start_ms, Some(NOW), "idle-restarting: never the old end");
     assert_eq!((after.tokens_milli, after.grant_count), (25_000, Some(4)), "debt is forgiven, in full");
@@ -42,7 +45,7 @@ fn r1_an_ended_window_opens_at_now_with_the_full_share() {
 
 #[test]
 fn r1_a_live_window_stays_put_one_millisecond_before_its_end() {
-    let materialisation = pass(&Item::live(0), NOW - 10_000 + LENGTH - 1);
+    let materialisation = materialised(&Item::live(0), NOW - 10_000 + LENGTH - 1);
     assert!(materialisation.opened().is_empty());
     let after = &materialisation.limit("q").unwrap().after;
     assert_eq!((after.window_start_ms, after.tokens_milli), (Some(NOW - 10_000), 0));
@@ -51,13 +54,13 @@ fn r1_a_live_window_stays_put_one_millisecond_before_its_end() {
 #[test]
 fn r1_a_limit_with_no_start_opens() {
     let item = Item::live(0).without("b_q_ws").without("b_q_wa");
-    assert_eq!(pass(&item, NOW).opened().len(), 1);
+    assert_eq!(materialised(&item, NOW).opened().len(), 1);
 }
 
 #[test]
 fn r1_a_start_without_a_length_is_a_leftover() {
     let item = Item::live(3000).without("b_q_rsa");
-    let materialisation = pass(&item, NOW);
+    let materialisation = materialised(&item, NOW);
     assert_eq!(materialisation.limit("q").unwrap().after.window_start_ms, Some(NOW));
 }
 
@@ -66,7 +69,7 @@ fn r1_the_configured_length_decides_and_is_stamped() {
     // Stored: an hour, of which two minutes have passed. Configured: a minute.
     let item = Item::live(0).num("b_q_rsa", 3600).num("b_q_ws", NOW - 120_000).num("b_q_wa", NOW - 120_000);
     let item = item.num("vu", NOW - 120_000 + 3_600_000);
-    let materialisation = pass(&item, NOW);
+    let materialisation = materialised(&item, NOW);
     assert_eq!(materialisation.limit("q").unwrap().after.reset_after_seconds, Some(60));
     let write = spelled(&materialisation.write(&subject(), &Default::default(), &[]));
     write.assert_change("SET b_q_rsa = 60");
@@ -74,7 +77,7 @@ fn r1_the_configured_length_decides_and_is_stamped() {
 }
 
 #[test]
-fn r1_a_changed_length_is_told_to_the_item_after_a_fast_write() {
+fn r1_a_changed_length_is_stamped_on_the_item_after_a_fast_write() {
     let item = Item::live(99_000).num("b_q_rsa", 3600).num("vu", NOW - 10_000 + 3_600_000);
     let (mut machine, _) = started(request(1));
     let decision = done(next(&mut machine, landed(&item)));
@@ -102,8 +105,8 @@ fn r1_a_restamp_opens_nothing_that_it_could_not_propagate() {
 }
 
 #[test]
-fn r1_a_rejected_pass_writes_nothing() {
-    // Ended, so a pass would open it; but the other limit is in debt.
+fn r1_a_rejection_writes_nothing() {
+    // Ended, so a debit would open it; but the other limit is in debt.
     let item = Item::shard(0, 1, 0, NOW - LENGTH).with_drip(-60_000).num("vu", NOW);
     let mut both = request(1);
     both.limits.push(drip());
@@ -112,7 +115,7 @@ fn r1_a_rejected_pass_writes_nothing() {
     let decision = done(step);
     assert!(retry_after(&decision) > 0);
     assert!(decision.follow_ups.is_empty());
-    assert_eq!(decision.limits[0].resets_at_ms, None, "not anchored, so nothing to tell (F26)");
+    assert_eq!(decision.limits[0].resets_at_ms, None, "not anchored, so nothing to report (F26)");
 }
 
 // ---- R2 ----
@@ -164,7 +167,7 @@ fn r2_only_after_the_openers_write_has_landed() {
     let told: Vec<_> = decision.follow_ups.iter().map(|call| sent(call)[0].pk.clone()).collect();
     assert_eq!(told, [0, 2, 3].map(|shard| subject().bucket_pk(shard)));
 
-    // A lost race tells nobody.
+    // A lost race propagates nothing.
     let (mut machine, step) = after_refusal(drawn(1, 1, 4), Some(&ended));
     only(step);
     only(next(&mut machine, refused(Some(&ended))));
@@ -191,8 +194,8 @@ fn r3_pending_is_strictly_greater() {
         other => panic!("{other:?}"),
     };
     assert!(applied(NOW, Some(NOW), 0));
-    assert!(!applied(NOW, Some(NOW - 1), i64::MAX), "`rf` says nothing where there is a marker");
-    assert!(applied(NOW, None, NOW), "without the marker, `rf` tells");
+    assert!(!applied(NOW, Some(NOW - 1), i64::MAX), "`rf` decides nothing where there is a marker");
+    assert!(applied(NOW, None, NOW), "without the marker, `rf` decides");
     assert!(!applied(NOW, None, NOW - 1));
 }
 
@@ -224,7 +227,7 @@ fn r4_the_old_balance_does_not_count_and_the_current_count_does() {
             .num("b_q_tu", 5000)
     };
     for tokens in [-500_000, 0, 99_000] {
-        let materialisation = pass(&pending(tokens), NOW);
+        let materialisation = materialised(&pending(tokens), NOW);
         let after = &materialisation.limit("q").unwrap().after;
         assert_eq!((after.tokens_milli, after.grant_count), (24_000, Some(4)), "read {tokens}");
         assert_eq!(after.window_start_ms, Some(NOW - 10_000), "a roll keeps the start");
@@ -237,7 +240,7 @@ fn r4_the_old_balance_does_not_count_and_the_current_count_does() {
 fn r4_a_pending_window_that_has_ended_is_opened_instead() {
     let item = Item::shard(1, 4, 0, NOW - LENGTH).num("b_q_wa", NOW - 2 * LENGTH).num("b_q_wtc", 0);
     let item = item.num("b_q_tc", 20_000);
-    let materialisation = pass(&item, NOW);
+    let materialisation = materialised(&item, NOW);
     assert_eq!(materialisation.opened().len(), 1);
     assert_eq!(
         materialisation.limit("q").unwrap().after.tokens_milli,
@@ -275,7 +278,7 @@ fn r13_is_none_where_no_window_is_live() {
 }
 
 #[test]
-fn r13_an_admission_answered_late_tells_no_instant_that_has_passed() {
+fn r13_an_admission_answered_late_reports_no_instant_that_has_passed() {
     let (mut machine, _) = started(request(1));
     let late = (NOW - 10_000 + LENGTH) as u64;
     let decision = done(machine.advance(late, &[landed(&Item::live(50_000))]));
@@ -284,7 +287,7 @@ fn r13_an_admission_answered_late_tells_no_instant_that_has_passed() {
 }
 
 #[test]
-fn r13_f15_a_start_in_the_future_never_tells_more_than_one_length() {
+fn r13_f15_a_start_in_the_future_never_reports_more_than_one_length() {
     assert_eq!(reported_reset_ms(NOW + 9 * LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
     assert_eq!(reported_reset_ms(NOW + LENGTH, LENGTH, NOW), (NOW + LENGTH) as u64);
     assert_eq!(reported_reset_ms(NOW + LENGTH - 1, LENGTH, NOW), (NOW + LENGTH - 1) as u64);
@@ -307,7 +310,7 @@ fn r13_f13_two_windows_on_one_item_have_their_own_instants() {
     both.consume.push(onewindow::Amount::new("w", 1));
     let (_, step) = after_refusal(both, Some(&item));
     let decision = done(step);
-    assert_eq!(retry_after(&decision), 50_000, "the one that rejects gives the answer");
+    assert_eq!(retry_after(&decision), 50_000, "the one that rejects decides");
     let instants: Vec<_> = decision.limits.iter().map(|limit| limit.resets_at_ms).collect();
     assert_eq!(instants, [Some((NOW + 50_000) as u64), Some((NOW - 3_600_000 + 18_000_000) as u64)]);
 }
@@ -325,7 +328,7 @@ fn r13_f14_the_instant_stays_put_while_shards_burst() {
 }
 
 #[test]
-fn r13_after_a_pass_the_window_in_force_is_the_new_one() {
-    let materialisation: Materialisation = pass(&Item::shard(0, 1, 0, NOW - LENGTH), NOW);
+fn r13_after_a_materialisation_the_window_in_force_is_the_new_one() {
+    let materialisation: Materialisation = materialised(&Item::shard(0, 1, 0, NOW - LENGTH), NOW);
     assert_eq!(materialisation.limit("q").unwrap().window_end_ms(), Some(NOW + LENGTH));
 }

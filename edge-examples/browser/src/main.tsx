@@ -8,8 +8,8 @@ try {
   root.replaceChildren();
   render(<App core={core} />, root);
 } catch (error) {
-  const told = document.createElement("p");
-  told.setAttribute("role", "alert");
-  told.textContent = `The page could not start: ${error instanceof Error ? error.message : error}`;
-  root.append(told);
+  const alert = document.createElement("p");
+  alert.setAttribute("role", "alert");
+  alert.textContent = `The page could not start: ${error instanceof Error ? error.message : error}`;
+  root.append(alert);
 }

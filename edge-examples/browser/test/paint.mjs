@@ -1,5 +1,5 @@
 // How soon there is something to see: `npm run paint [LOADS]`. Every load has a browser profile of
-// its own, so nothing is cached. Told: the first paint and the first content, from the start of the
+// its own, so nothing is cached. Printed: the first paint and the first content, from the start of the
 // navigation, ms.
 import { SIZES, start } from "./kit.mjs";
 

@@ -23,7 +23,7 @@ test("the countdown moves by the second, and at the instant the quota is back", 
   assert.equal(await text(page, ".instant"), "05:05:52");
   assert.match(await text(page, ".when"), /^Today, Wednesday 2 December ?America\/New_York/);
   assert.equal(await text(page, ".left strong"), "15");
-  // The page looks at the clock five times a second.
+  // The page reads the clock five times a second.
   await page.clock.runFor(300);
   await page.clock.runFor(1_000);
   assert.match(await text(page, ".countdown"), /^in 29 s$/);
@@ -60,7 +60,7 @@ test("every state of a shard is said in words, with its rule", async () => {
   await close();
 });
 
-test("what if: admitted, gathered, rejected, and the opener tells the others", async () => {
+test("what if: admitted, gathered, rejected, and the opener propagates", async () => {
   const { page, close } = await open(site);
   await page.clock.pauseAt(PAUSED_MS);
   await sample(page, "In the middle");
@@ -83,8 +83,8 @@ test("what if: admitted, gathered, rejected, and the opener tells the others", a
   await page.getByRole("button", { name: "At the reset", exact: true }).click();
   assert.match(await text(page, ".left dt"), /^Left at 11:18:10\.014$/);
   assert.match(await text(page, ".verdict"), /^Admitted/);
-  const told = await text(page, ".trace h3:last-of-type");
-  assert.match(told, /^After the answer: shards .* and \d$/);
+  const heading = await text(page, ".trace h3:last-of-type");
+  assert.match(heading, /^After the answer: shards .* and \d$/);
   const follow = page.locator(".trace .calls").last();
   assert.match(await follow.locator("li").first().innerText(), /session window start = .*\n?.*session consumed mark = consumed in all, as it stands/s);
   await follow.locator("summary").first().click();
@@ -218,12 +218,12 @@ test("a link carries the items and the moment, and no request does", async () =>
   await until(first.page, () => location.hash.startsWith("#v1."));
   const fragment = await first.page.evaluate(() => location.hash);
   const shown = async (page) => [await text(page, ".instant"), await text(page, ".left"), await text(page, ".shards")];
-  const told = await shown(first.page);
+  const shownFirst = await shown(first.page);
   await first.close();
 
   const second = await open(site, { fragment });
   await second.page.locator(".hero").waitFor();
-  assert.deepEqual(await shown(second.page), told);
+  assert.deepEqual(await shown(second.page), shownFirst);
   await second.close();
 
   const cut = await open(site, { fragment: fragment.slice(0, -40) });

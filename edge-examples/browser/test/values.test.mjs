@@ -90,8 +90,8 @@ test("the whole ones among them, as the page shows them", async () => {
     if (expected.resets_at_ms === null) {
       assert.equal(await instants.count(), 0);
     } else {
-      const told = new Date(expected.resets_at_ms).toISOString().replace(".000Z", "Z");
-      assert.equal(await instants.getAttribute("datetime"), told);
+      const reset = new Date(expected.resets_at_ms).toISOString().replace(".000Z", "Z");
+      assert.equal(await instants.getAttribute("datetime"), reset);
       assert.equal(await instants.textContent(), new Date(expected.resets_at_ms).toISOString().slice(11, 19));
     }
   }

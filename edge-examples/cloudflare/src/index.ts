@@ -28,7 +28,7 @@ interface Env {
 }
 
 // The isolate's memory: an instance of the core, and what is remembered of subjects. Both are only
-// a head start; an isolate that begins anew pays a round trip.
+// a head start; a new isolate pays one more round trip.
 const core = new Core({ "core.core.wasm": main, "core.core2.wasm": shim, "core.core3.wasm": fixups });
 const hints = new Hints(10_000);
 let service: Service | undefined;
@@ -67,8 +67,8 @@ function serviceOf(env: Env): Service {
 }
 
 /** One line for each answer, for `wrangler tail` and Logpush. It never says who asked. */
-function log({ latencyMs, roundTrips, resetsAtMs, retryAfterMs, ...told }: Observation): void {
+function log({ latencyMs, roundTrips, resetsAtMs, retryAfterMs, ...rest }: Observation): void {
   const [resets, wait] = [resetsAtMs, retryAfterMs].map((at) => (at === undefined ? at : Number(at)));
   const named = { latency_ms: latencyMs, round_trips: roundTrips, resets_at_ms: resets, retry_after_ms: wait };
-  console.log(JSON.stringify({ ...told, ...named }));
+  console.log(JSON.stringify({ ...rest, ...named }));
 }

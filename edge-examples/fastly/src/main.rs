@@ -1,26 +1,27 @@
 //! The HTTP surface on Fastly Compute: the core is linked in as a library.
 
+mod executor;
+
 use std::{
     io::{Read, Write},
-    thread::sleep,
     time::{Duration, Instant},
 };
 
+use executor::{block_on, tick};
 use fastly::{
     Body, ConfigStore, Response, SecretStore,
-    http::{
-        request::{PendingRequest, PollResult},
-        serve::Serve,
-    },
+    http::{request::PollResult, serve::Serve},
     log::Endpoint,
 };
-use futures_util::FutureExt;
 use onewindow::Reply;
+use onewindow_host::{
+    Engine, Received, Transport,
+    dynamo::REPLY_LIMIT_BYTES,
+    limiter::{AnswerRecord, Recorder},
+};
 use onewindow_surface::{
-    guest::{Host, Limiter, Native, Received},
     http::{self as surface, BODY_LIMIT_BYTES, Service},
     settings::{Settings, SettingsError},
-    told::Told,
 };
 
 /// The backend, the config store, the secret store and the log, as `fastly.toml` names them.
@@ -28,11 +29,6 @@ const BACKEND: &str = "dynamodb";
 const CONFIG_STORE: &str = "onewindow";
 const SECRET_STORE: &str = "onewindow";
 const LOG: &str = "onewindow";
-
-/// The longest reply of the table's that is read, bytes: what a batch read may be at most.
-const REPLY_LIMIT_BYTES: usize = 16 << 20;
-/// How often requests under way are looked after.
-const TICK: Duration = Duration::from_millis(1);
 
 fn main() {
     let service = service();
@@ -44,22 +40,22 @@ fn main() {
     });
 }
 
-fn service() -> Result<Service<Limiter<Native, Backend>>, SettingsError> {
+fn service() -> Result<Service<Backend>, SettingsError> {
     let (config, secrets) = (ConfigStore::try_open(CONFIG_STORE), SecretStore::open(SECRET_STORE));
     let lookup = |name| {
         let secret = secrets.as_ref().ok()?.try_get(name).ok()?;
         let secret = secret.and_then(|secret| String::from_utf8(secret.try_plaintext().ok()?.to_vec()).ok());
         secret.or_else(|| config.as_ref().ok()?.try_get(name).ok()?)
     };
-    Settings::read(lookup)?.guest(Native, Backend)
+    Settings::read(lookup)?.guest(Engine::native(), Backend, Recorder::new(record))
 }
 
-fn answer(service: &Service<Limiter<Native, Backend>>, request: fastly::Request) {
+fn answer(service: &Service<Backend>, request: fastly::Request) {
     let (parts, body) = http::Request::<Body>::from(request).into_parts();
     let body = read(body, BODY_LIMIT_BYTES);
-    send(now(service.answer(&parts.method, &parts.uri, body)));
+    send(block_on(service.answer(&parts.method, &parts.uri, body)));
     // The answer is on its way.
-    now(service.limiter.follow_up());
+    block_on(service.limiter.flush());
 }
 
 fn send(response: http::Response<String>) {
@@ -74,50 +70,31 @@ fn read(body: Body, limit: usize) -> Result<Vec<u8>, String> {
     Ok(read)
 }
 
-/// The end of a future that never waits: this host does its waiting in between.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("the host's futures are ready at once")
-}
-
+/// Sends to the backend.
 struct Backend;
 
-impl Host for Backend {
-    async fn exchange(&self, requests: Vec<http::Request<String>>, timeout: Duration) -> Vec<Received> {
-        let end = Instant::now() + timeout;
-        let begun: Vec<_> = requests.into_iter().map(begin).collect();
-        begun
-            .into_iter()
-            .map(|pending| pending.and_then(|pending| finish(pending, end)))
-            .map(|received| received.unwrap_or_else(Received::failed))
-            .collect()
+impl Transport for Backend {
+    async fn send(&self, request: http::Request<String>, timeout: Duration) -> Received {
+        exchange(request, timeout).await.unwrap_or_else(Received::failed)
     }
 
     async fn pause(&self, wait: Duration) {
-        sleep(wait);
-    }
-
-    fn told(&self, told: &Told) {
-        // A line for each answer. Where the service has no such log, nobody hears it.
-        if let Ok(mut log) = Endpoint::try_from_name(LOG) {
-            let _ = writeln!(log, "{told}");
-        }
+        executor::pause(wait).await;
     }
 }
 
-fn begin(request: http::Request<String>) -> Result<PendingRequest, String> {
+/// The first poll begins the request, later polls ask whether it is done.
+async fn exchange(request: http::Request<String>, timeout: Duration) -> Result<Received, String> {
+    let end = Instant::now() + timeout;
     let request = fastly::Request::from(request.map(Body::from)).with_pass(true);
-    request.send_async(BACKEND).map_err(|error| error.root_cause().to_string())
-}
-
-/// Waits until the end at most; the others are under way meanwhile.
-fn finish(mut pending: PendingRequest, end: Instant) -> Result<Received, String> {
+    let mut pending = request.send_async(BACKEND).map_err(|error| error.root_cause().to_string())?;
     let response = loop {
         match pending.poll() {
             PollResult::Done(done) => break done.map_err(|error| error.root_cause().to_string())?,
             PollResult::Pending(_) if Instant::now() >= end => return Err("no reply in time".into()),
             PollResult::Pending(still) => pending = still,
         }
-        sleep(TICK);
+        tick().await;
     };
     let (parts, body) = http::Response::<Body>::from(response).into_parts();
     let body = read(body, REPLY_LIMIT_BYTES)?;
@@ -126,4 +103,11 @@ fn finish(mut pending: PendingRequest, end: Instant) -> Result<Received, String>
         reply: Reply::Http { status: parts.status.as_u16(), body },
         date: parts.headers.get("date").cloned(),
     })
+}
+
+/// Writes a line for each answer. Where the service has no such log, it is dropped.
+fn record(answer: &AnswerRecord) {
+    if let Ok(mut log) = Endpoint::try_from_name(LOG) {
+        let _ = writeln!(log, "{answer}");
+    }
 }

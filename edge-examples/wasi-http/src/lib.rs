@@ -1,18 +1,16 @@
-//! The HTTP surface as a component for any WASI HTTP host. All of the deciding is imported:
+//! The HTTP surface as a component for any WASI HTTP host. The decisions are imported:
 //! `onewindow:quota` is the core, composed in by `serve`.
 
 mod core;
 
 use std::{sync::LazyLock, time::Duration};
 
-use futures::future::join_all;
 use http_body_util::BodyExt;
 use onewindow::Reply;
+use onewindow_host::{Received, Transport, dynamo::REPLY_LIMIT_BYTES, limiter::Recorder};
 use onewindow_surface::{
-    guest::{Host, Limiter, Received},
     http::{self as surface, BODY_LIMIT_BYTES, Service},
     settings::{Settings, SettingsError},
-    told::Told,
 };
 use wstd::{
     future::FutureExt,
@@ -20,12 +18,12 @@ use wstd::{
     task, time,
 };
 
-/// The longest reply of the table's that is read, bytes: what a batch read may be at most.
-const REPLY_LIMIT_BYTES: usize = 16 << 20;
-
 /// Lives as long as the instance: one request in most hosts, many in some.
-static SERVICE: LazyLock<Result<Service<Limiter<core::Imported, Wasi>>, SettingsError>> =
-    LazyLock::new(|| Settings::read(|name| std::env::var(name).ok())?.guest(core::Imported, Wasi));
+static SERVICE: LazyLock<Result<Service<Wasi>, SettingsError>> = LazyLock::new(|| {
+    // A line for each answer goes to the standard error.
+    let recorder = Recorder::new(|answer| eprintln!("{answer}"));
+    Settings::read(|name| std::env::var(name).ok())?.guest(core::Imported, Wasi, recorder)
+});
 
 #[wstd::http_server]
 async fn main(request: Request<Body>) -> Result<Response<Body>, Error> {
@@ -37,7 +35,7 @@ async fn main(request: Request<Body>) -> Result<Response<Body>, Error> {
     let body = read(body, BODY_LIMIT_BYTES).await;
     let response = service.answer(&parts.method, &parts.uri, body).await;
     // It runs once the answer is on its way; the instance lives until it is done.
-    wstd::runtime::spawn(service.limiter.follow_up()).detach();
+    wstd::runtime::spawn(service.limiter.flush()).detach();
     Ok(response.map(Body::from))
 }
 
@@ -56,25 +54,18 @@ async fn read(body: Body, limit: usize) -> Result<Vec<u8>, String> {
     Ok(read)
 }
 
-/// `wasi:http` sends, `wasi:clocks` waits, and the standard error hears a line for each answer.
+/// `wasi:http` sends and `wasi:clocks` waits.
 struct Wasi;
 
-impl Host for Wasi {
-    async fn exchange(&self, requests: Vec<Request<String>>, timeout: Duration) -> Vec<Received> {
-        join_all(requests.into_iter().map(async |request| {
-            let sent = send(request).timeout(time::Duration::from(timeout)).await;
-            let late = |_| Err(format!("no reply within {} ms", timeout.as_millis()));
-            sent.unwrap_or_else(late).unwrap_or_else(Received::failed)
-        }))
-        .await
+impl Transport for Wasi {
+    async fn send(&self, request: Request<String>, timeout: Duration) -> Received {
+        let sent = send(request).timeout(time::Duration::from(timeout)).await;
+        let late = |_| Err(format!("no reply within {} ms", timeout.as_millis()));
+        sent.unwrap_or_else(late).unwrap_or_else(Received::failed)
     }
 
     async fn pause(&self, wait: Duration) {
         task::sleep(wait.into()).await;
-    }
-
-    fn told(&self, told: &Told) {
-        eprintln!("{told}");
     }
 }
 

@@ -15,7 +15,7 @@ use axum::{
     http::{Method, Response, StatusCode, Uri},
 };
 use onewindow_host::{
-    Client, ClientConfig, Engine, Limiter, LimiterOptions, OnUnavailable,
+    Client, Limiter,
     engine::{Component, ComponentOptions},
 };
 use onewindow_surface::{server::Service, settings::Settings};
@@ -58,8 +58,7 @@ impl Proxy {
         settings: Settings,
         upstream: String,
     ) -> anyhow::Result<Self> {
-        let Settings { endpoint, region, credentials, .. } = settings.clone();
-        let client = Client::new(ClientConfig::new(endpoint, region, credentials))?;
+        let client = Client::new(settings.client())?;
         let service = RwLock::new(load(plugin, &meter, &client, &settings)?);
         Ok(Self { service, settings, meter, client, upstream, http: reqwest::Client::new() })
     }
@@ -107,19 +106,8 @@ fn load(
     settings: &Settings,
 ) -> anyhow::Result<Arc<Service>> {
     let component = Component::from_binary(plugin, meter.clone()).context("the plugin is refused")?;
-    let options = LimiterOptions {
-        deadline: settings.deadline,
-        on_unavailable: if settings.allow_unavailable { OnUnavailable::Allow } else { OnUnavailable::Block },
-        ..LimiterOptions::default()
-    };
-    Ok(Arc::new(Service {
-        limiter: Limiter::new(Engine::Component(component), client.clone(), options),
-        table: settings.table.clone(),
-        namespace: settings.namespace.clone(),
-        limits: settings.limits.clone(),
-        field_form: settings.field_form,
-        allow_origin: settings.allow_origin.clone(),
-    }))
+    let limiter = Limiter::new(component, client.clone(), settings.limiter());
+    Ok(Arc::new(settings.clone().service(limiter)))
 }
 
 async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<Body> {

@@ -19,7 +19,7 @@ pub enum Clock {
         /// Ahead of the machine's, or behind where it is negative, ms.
         by_ms: i64,
     },
-    /// One that moves only when it is told to; its clones move with it.
+    /// One that moves only when it is set or advanced; its clones move with it.
     Virtual(Arc<AtomicU64>),
 }
 

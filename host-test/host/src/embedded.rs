@@ -40,7 +40,7 @@ pub enum EmbeddedError {
     /// It cannot listen.
     #[error("no port of 127.0.0.1 can be listened on: {0}")]
     Listen(#[from] io::Error),
-    /// It ended before it was told to.
+    /// It ended before it was stopped.
     #[error("the embedded database ended: {0}")]
     Ended(String),
 }

@@ -7,18 +7,18 @@
 //! order change nothing that is not so any more. Nothing depends on the consumer: without it every
 //! request does the same for itself.
 
-use std::{collections::HashMap, time::Duration};
-
-use onewindow::{
-    Call, Reply, Resend, Shard, encode, refill,
-    wire::{self, Classification, classify},
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
 };
+
+use onewindow::{Call, Reply, Resend, refill};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::{
     clock::Clock,
-    dynamo::{Client, Cost},
+    dynamo::{Client, Cost, failure},
 };
 
 /// How long one call may take, resends and all.
@@ -110,7 +110,7 @@ impl Refiller {
                 let page = match ask(&self.streams, "GetRecords", body).await {
                     Ok(page) => page,
                     Err(error) => {
-                        // It may have expired: the shard is taken up again, which repeats records.
+                        // It may have expired: the shard is read from its start again, which repeats records.
                         self.iterators.remove(&shard);
                         return Err(error);
                     }
@@ -138,13 +138,10 @@ impl Refiller {
         let is_bucket = images["Keys"]["SK"]["S"] == "#STATE";
         let Some(new) = images.get("NewImage").filter(|_| is_bucket) else { return Ok(()) };
         done.records += 1;
-        let planned = image(new).and_then(|new| {
-            let old = images.get("OldImage").map(image).transpose()?;
-            let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
-            refill::write(old.as_ref(), &new, now_ms)
-        });
-        let write = match planned {
-            Ok(Some(write)) => write,
+        let old = images.get("OldImage").map(Value::to_string);
+        let planned = refill::call(&self.table_name, old.as_deref(), &new.to_string(), self.clock.now_ms());
+        let call = match planned {
+            Ok(Some(call)) => call,
             Ok(None) => return Ok(()),
             Err(error) => {
                 done.skipped += 1;
@@ -152,7 +149,6 @@ impl Refiller {
                 return Ok(());
             }
         };
-        let Ok(call) = encode(&self.table_name, &[write]) else { return Ok(()) };
         match perform(&self.table, call.clone()).await {
             Reply::Http { status: 200, .. } => done.landed += 1,
             Reply::Http { status: 400, body } if body.contains("ConditionalCheckFailedException") => {
@@ -184,13 +180,8 @@ impl Refiller {
     }
 }
 
-fn image(image: &Value) -> Result<Shard, onewindow::Error> {
-    wire::decode_item(&image.to_string())
-}
-
 async fn perform(client: &Client, call: Call) -> Reply {
-    let mut replies = client.perform(&[call], Instant::now() + PATIENCE, &mut Cost::default()).await;
-    replies.pop().unwrap_or_else(|| Reply::Failed("nothing was sent".into()))
+    client.ask(call, Instant::now() + PATIENCE, &mut Cost::default()).await
 }
 
 /// A read of the table's or the stream's.
@@ -204,13 +195,7 @@ async fn ask(client: &Client, operation: &'static str, body: Value) -> Result<Va
 }
 
 fn refused(operation: &'static str, reply: &Reply) -> RefillError {
-    let reason = match classify(reply) {
-        Classification::Retry(reason)
-        | Classification::Lost(reason)
-        | Classification::Unavailable(reason)
-        | Classification::Misconfigured(reason) => reason,
-        Classification::ClockSkew => "the table refuses the time of the signature".into(),
-        Classification::Data => "the table answered something other than what was asked".into(),
-    };
+    let reason =
+        failure(reply).unwrap_or_else(|| "the table answered something other than what was asked".into());
     RefillError::Refused { operation, reason }
 }

@@ -1,16 +1,13 @@
 //! The table: keys, indexes, and waiting until it can be used.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use onewindow::{
-    Call, Reply, Resend,
-    wire::{Classification, classify},
-};
+use onewindow::{Call, Reply, Resend};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-use crate::dynamo::{Client, Cost};
+use crate::dynamo::{Client, Cost, failure};
 
 /// Global secondary indexes `GSI1` to `GSI4`, and those of them that hold keys only.
 const INDEXES: std::ops::RangeInclusive<u8> = 1..=4;
@@ -74,14 +71,13 @@ pub async fn create(
     let began = Instant::now();
     let deadline = began + patience;
     let reply = perform(client, "CreateTable", definition(table, stream), deadline).await;
-    let created = classify(&reply);
+    let refused = failure(&reply);
     loop {
         match describe(client, table, deadline).await {
             Some(described) => {
                 described.check_keys(table)?;
                 if described.table_status == "ACTIVE" {
-                    let made = created == Classification::Data;
-                    return Ok(if made { Creation::Created } else { Creation::Existed });
+                    return Ok(if refused.is_none() { Creation::Created } else { Creation::Existed });
                 }
                 if Instant::now() + POLL >= deadline {
                     let (table, status) = (table.to_owned(), described.table_status);
@@ -90,28 +86,19 @@ pub async fn create(
                 }
             }
             // Freshly made, it may not be found everywhere yet.
-            None if created == Classification::Data && Instant::now() + POLL < deadline => {}
-            None => return Err(TableError::Refused { table: table.to_owned(), reason: reason(created) }),
+            None if refused.is_none() && Instant::now() + POLL < deadline => {}
+            None => {
+                let reason = refused.unwrap_or_else(|| "it cannot be found after it was made".into());
+                return Err(TableError::Refused { table: table.to_owned(), reason });
+            }
         }
         sleep(POLL).await;
     }
 }
 
-fn reason(classification: Classification) -> String {
-    match classification {
-        Classification::Retry(reason)
-        | Classification::Lost(reason)
-        | Classification::Unavailable(reason)
-        | Classification::Misconfigured(reason) => reason,
-        Classification::ClockSkew => "the table refuses the time of the signature".into(),
-        Classification::Data => "it cannot be found after it was made".into(),
-    }
-}
-
 async fn perform(client: &Client, operation: &'static str, body: Value, deadline: Instant) -> Reply {
     let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
-    let mut replies = client.perform(&[call], deadline, &mut Cost::default()).await;
-    replies.pop().unwrap_or_else(|| Reply::Failed("no reply".into()))
+    client.ask(call, deadline, &mut Cost::default()).await
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! What a host tells of its answers. A program of its own: whether a span is enabled is remembered for
+//! What a host reports of its answers. A program of its own: whether a span is enabled is remembered for
 //! all threads, and other tests have nobody who listens.
 
 mod common;
@@ -37,7 +37,7 @@ impl io::Write for Log {
 }
 
 #[tokio::test]
-async fn a_span_tells_what_each_answer_took_and_came_to_and_names_no_entity() {
+async fn a_span_reports_what_each_answer_took_and_came_to_and_names_no_entity() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -54,9 +54,10 @@ async fn a_span_tells_what_each_answer_took_and_came_to_and_names_no_entity() {
     let cascading = limiter.acquire_cascading(request(2)).await;
     assert!(matches!(cascading.decision.outcome, Outcome::NeverFits { .. }), "{cascading:?}");
 
-    let told = String::from_utf8(log.0.lock().expect("nobody panics with it").clone()).expect("text");
+    let logged = String::from_utf8(log.0.lock().expect("nobody panics with it").clone()).expect("text");
     let end_ms = START_MS + 3_600_000;
-    let told: String = told.lines().filter(|line| line.contains("onewindow")).collect::<Vec<_>>().join("\n");
+    let logged: String =
+        logged.lines().filter(|line| line.contains("onewindow")).collect::<Vec<_>>().join("\n");
     for expected in [
         format!("outcome=\"admitted\" round_trips=2 requests=2 resends=0 resets_at_ms={end_ms}"),
         format!(
@@ -65,9 +66,9 @@ async fn a_span_tells_what_each_answer_took_and_came_to_and_names_no_entity() {
         "outcome=\"never-fits\" round_trips=0 requests=0 resends=0".into(),
     ] {
         assert!(
-            told.lines().any(|line| line.contains(&expected) && line.contains("close")),
-            "{expected}: {told}"
+            logged.lines().any(|line| line.contains(&expected) && line.contains("close")),
+            "{expected}: {logged}"
         );
     }
-    assert!(!told.contains("hush"), "{told}");
+    assert!(!logged.contains("hush"), "{logged}");
 }

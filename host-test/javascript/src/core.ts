@@ -1,4 +1,4 @@
-// The core: an instance of the component, replaced where it failed.
+// The core: an instance of the component. After a fault it is replaced.
 
 import { instantiate, type Root } from "../core/core.js";
 import type { Error as ContractError, ErrorCode } from "../core/interfaces/onewindow-quota-types.js";
@@ -24,7 +24,7 @@ export const MODULES = ["core.core.wasm", "core.core2.wasm", "core.core3.wasm"] 
 /** Those modules, compiled. */
 export type Modules = Readonly<Record<(typeof MODULES)[number], WebAssembly.Module>>;
 
-/** A pure function's refusal, in the contract's words: what was asked, or the item, is at fault. */
+/** The error of a pure function, as the contract has it: the request or the item is at fault. */
 export class Refusal extends Error {
   override name = "Refusal";
   readonly code: ErrorCode;
@@ -35,16 +35,16 @@ export class Refusal extends Error {
   }
 }
 
-/** The core failed: a fault of ours, or memory ran out. Nothing more is known. */
+/** The core failed: a fault of this package, or memory ran out. */
 export class CoreFault extends Error {
   override name = "CoreFault";
 }
 
 /**
- * The core, ready to be asked.
+ * The core, ready for calls.
  *
- * The core never panics. If it does all the same, or runs out of memory, its instance may be in any
- * state: it is thrown away with whatever else was under way on it, and the next call gets a new one.
+ * After a fault the instance may be in any state. It is dropped together with the machines on it, and
+ * the next call gets a new instance.
  */
 export class Core {
   readonly #modules: Modules;
@@ -70,7 +70,7 @@ export class Core {
     }
   }
 
-  /** A machine on an instance; it is over where that instance is. */
+  /** A machine on the present instance. It ends when that instance is dropped. */
   begin<M extends object>(make: (exports: Exports) => M): Running<M> {
     const machine = this.call(make);
     const origin = this.#exports;
@@ -94,10 +94,10 @@ export class Core {
   }
 }
 
-/** One of the contract's resources, under way. */
+/** A machine under way. */
 export interface Running<M> {
   call<T>(use: (machine: M) => T): T;
-  /** Gives its memory back. */
+  /** Frees its memory. */
   end(): void;
 }
 

@@ -1,13 +1,13 @@
-// What is remembered of subjects between requests, within bounds. Losing it costs a round trip.
+// What is remembered of subjects between requests, within bounds. Losing a hint costs a round trip.
 
 import type { Hint } from "./core.js";
 
 interface Entry {
   hint: Hint;
-  heardMs: number;
+  learnedMs: number;
 }
 
-/** The hints of the most recently used subjects. For a Worker: one a isolate, at the top level. */
+/** The hints of the most recently used subjects. In a Worker: one for each isolate, at the top level. */
 export class Hints {
   readonly #bound: number;
   readonly #entries = new Map<string, Entry>();
@@ -21,21 +21,21 @@ export class Hints {
     return this.#touch(key)?.hint;
   }
 
-  /** The hint, where it may hold a rejection that is still to be repeated. */
+  /** The hint, where it holds a rejection that may still be repeated. */
   rejecting(key: string, nowMs: number, repeatForMs: number): Hint | undefined {
     const entry = this.#touch(key);
     if (!entry || entry.hint.rejections.length === 0) return undefined;
-    const ageMs = nowMs - entry.heardMs;
-    // A clock that was set back says nothing about the age.
+    const ageMs = nowMs - entry.learnedMs;
+    // Where the clock was set back, the age is not known.
     return ageMs >= 0 && ageMs < repeatForMs ? entry.hint : undefined;
   }
 
-  put(key: string, hint: Hint, heardMs: number): void {
+  put(key: string, hint: Hint, learnedMs: number): void {
     if (this.#bound === 0) return;
     this.#entries.delete(key);
-    this.#entries.set(key, { hint, heardMs });
+    this.#entries.set(key, { hint, learnedMs });
     if (this.#entries.size > this.#bound) {
-      // A map's first key is the one that was not used for the longest time.
+      // The first key of the map is the least recently used one.
       for (const oldest of this.#entries.keys()) {
         this.#entries.delete(oldest);
         break;
@@ -43,15 +43,15 @@ export class Hints {
     }
   }
 
-  /** A hint that tells of shards alone: what is known of rejections stays. */
-  hearOfShards(key: string, hint: Hint, heardMs: number): void {
+  /** Updates the shard count only: known rejections stay. */
+  learnShardCount(key: string, hint: Hint, learnedMs: number): void {
     const entry = this.#touch(key);
-    if (!entry) return this.put(key, hint, heardMs);
+    if (!entry) return this.put(key, hint, learnedMs);
     entry.hint.shardCount = Math.max(entry.hint.shardCount, hint.shardCount);
   }
 
   /** Forgets the rejections of a subject. */
-  unblock(key: string): void {
+  forgetRejections(key: string): void {
     const entry = this.#entries.get(key);
     if (entry) entry.hint.rejections = [];
   }

@@ -1,4 +1,4 @@
-// What a caller asks for, in the words of JavaScript, and as the core takes it.
+// A caller's request in JavaScript's types, and as the contract has it.
 
 import type { AcquireRequest, Amount, Limit, Subject } from "./core.js";
 import { InvalidRequest, text, u64 } from "./number.js";
@@ -22,7 +22,7 @@ export interface AcquireInput {
   permanent?: boolean;
 }
 
-/** Throws `InvalidRequest`; what only the core can judge is left to it. */
+/** Checks the types; the core checks names and bounds. Throws `InvalidRequest`. */
 export function acquireRequest(input: AcquireInput): Omit<AcquireRequest, "seed" | "hint"> {
   return {
     subject: subject(input.subject),

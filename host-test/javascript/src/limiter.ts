@@ -22,10 +22,10 @@ export interface LimiterOptions extends TableOptions {
   /** What is remembered between requests; default: 10,000 subjects. */
   hints?: Hints;
   /**
-   * Told of every answer, for traces and metrics, before it is given. It never hears who asked; what
-   * it throws harms no answer.
+   * Called with every answer before it is returned, for traces and metrics. It is never given the
+   * entity or the resource. An error that it throws is ignored.
    */
-  observe?: (seen: Observation) => void;
+  observe?: (observation: Observation) => void;
 }
 
 /** An answer, as traces and metrics want it. */
@@ -36,26 +36,26 @@ export interface Observation extends Cost {
   /** Whether it was let through although the table did not answer. */
   degraded: boolean;
   latencyMs: number;
-  /** The latest reset that was told, epoch ms. */
+  /** The latest reset that was reported, epoch ms. */
   resetsAtMs?: bigint;
-  /** The wait that was told with a rejection, ms. */
+  /** The wait that was reported with a rejection, ms. */
   retryAfterMs?: bigint;
 }
 
 /** The answer to a request for tokens. */
 export interface Answer {
-  /** Taken, or let through under `onUnavailable: "allow"`. */
+  /** Whether the caller may go ahead: admitted, or let through under `onUnavailable: "allow"`. */
   allowed: boolean;
-  /** Let through although the table did not answer. The outcome stays: unavailable. */
+  /** Whether it was let through although the table did not answer. The outcome stays `unavailable`. */
   degraded: boolean;
   outcome: Outcome;
   limits: Decision["limits"];
   cost: Cost;
-  /** The writes after the answer, under way; for `waitUntil`. Never fails. */
+  /** The writes that follow the answer, under way: pass it to `waitUntil`. It never rejects. */
   followUps: Promise<void>;
 }
 
-/** Steps any machine takes at most; the core itself ends well below. */
+/** The most steps of one machine; the core itself needs far fewer. */
 const MAX_STEPS = 64;
 
 /** Enforces limits on a table. */
@@ -77,7 +77,7 @@ export class Limiter {
     this.#table = new Table(options.core, { attemptTimeoutMs: this.options.deadlineMs / 2, ...options });
   }
 
-  /** Takes tokens, all or nothing. Every failure is an outcome. */
+  /** Debits tokens, all or nothing. Every failure is an outcome. */
   async acquire(input: AcquireInput): Promise<Answer> {
     const { core, hints, repeatRejectionsForMs } = this.options;
     const measured = this.#measure("acquire");
@@ -130,13 +130,13 @@ export class Limiter {
       );
     });
     const whose = leaseSubject(table, lease);
-    // What was rejected before may fit now.
-    if (whose) this.options.hints.unblock(hintKey(whose));
+    // An amount that was rejected before may fit now.
+    if (whose) this.options.hints.forgetRejections(hintKey(whose));
     measured.done(settlement.tag, []);
     return settlement;
   }
 
-  /** Looks at what is left without taking; without limits: whatever the items know. */
+  /** Reads what is left, without a debit. Without limits: those that the items carry. */
   async preview(of: Subject, configured: readonly LimitInput[] = []): Promise<PreviewOutcome> {
     const { hints } = this.options;
     const measured = this.#measure("preview");
@@ -149,15 +149,15 @@ export class Limiter {
           const step = machine.advance(now, replies);
           if (step.tag === "done") {
             const hint = machine.hint();
-            if (hint.key) hints.hearOfShards(key, hint, Number(now));
+            if (hint.key) hints.learnShardCount(key, hint, Number(now));
           }
           return step;
         },
         measured.cost,
       );
     });
-    const told = outcome.tag === "report" ? outcome.val.limits : [];
-    measured.done(outcome.tag, told.flatMap(({ status }) => status.resetsAtMs ?? []));
+    const reported = outcome.tag === "report" ? outcome.val.limits : [];
+    measured.done(outcome.tag, reported.flatMap(({ status }) => status.resetsAtMs ?? []));
     return outcome;
   }
 
@@ -188,7 +188,7 @@ export class Limiter {
     } catch (error) {
       const code = error instanceof InvalidRequest ? "invalid-request" : "other";
       const reason = error instanceof Error ? error.message : String(error);
-      // What is not the caller's fault says how far it came.
+      // An error that is not the caller's says whether something may have been written.
       const message = code === "other" && cost.requests > 0 ? `${reason}; something may have been written` : reason;
       return { tag: "failed", val: { code, message } };
     }
@@ -197,7 +197,7 @@ export class Limiter {
   async #followUp(calls: Call[]): Promise<void> {
     if (calls.length === 0) return;
     const deadline = performance.now() + this.options.followUpDeadlineMs;
-    // Their replies are of no interest: the next use of a shard finds out by itself.
+    // Their replies are ignored: the next use of a shard finds out by itself.
     await this.#table.perform(calls, deadline, freeOfCharge()).catch(() => {});
   }
 
@@ -207,11 +207,11 @@ export class Limiter {
     const done = (outcome: string, resets: bigint[], degraded = false, retryAfterMs?: bigint) => {
       const latencyMs = performance.now() - began;
       const resetsAtMs = resets.reduce<bigint | undefined>((most, at) => (most && most > at ? most : at), undefined);
-      const told = { ...(resetsAtMs !== undefined && { resetsAtMs }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+      const reported = { ...(resetsAtMs !== undefined && { resetsAtMs }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
       try {
-        this.#observe?.({ operation, outcome, degraded, latencyMs, ...cost, ...told });
+        this.#observe?.({ operation, outcome, degraded, latencyMs, ...cost, ...reported });
       } catch {
-        // Tokens may be taken by now, and whoever took them must hear of it.
+        // Tokens may be debited by now: the caller's answer must not be lost.
       }
     };
     return { cost, done };
@@ -222,13 +222,13 @@ type Failed = Extract<Outcome, { tag: "failed" }>;
 
 const freeOfCharge = (): Cost => ({ roundTrips: 0, requests: 0, resends: 0 });
 
-/** It draws the shard; nothing secret. */
+/** Draws the shard. It need not be secret. */
 const seed = () => BigInt(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER));
 
 /** `#` is legal in no name. */
 const hintKey = (of: Subject) => [of.table, of.namespace, of.entity, of.resource].join("#");
 
-/** Whose tokens a lease is about; none where it is no lease. */
+/** The subject of a lease; undefined where the text is no lease. */
 export function leaseSubject(table: string, lease: string): Subject | undefined {
   try {
     const { n: namespace, e: entity, r: resource } = JSON.parse(lease);

@@ -1,8 +1,8 @@
-// Numbers on their way into the core. Its glue would wrap what does not fit, without a word.
+// Numbers on their way into the core. The generated glue wraps a number out of range silently, so it is checked here.
 
 const U64 = (1n << 64n) - 1n;
 
-/** What was given is not what can be asked for; nothing was sent. */
+/** The input is not valid. Nothing was sent. */
 export class InvalidRequest extends Error {
   override name = "InvalidRequest";
 }

@@ -1,6 +1,6 @@
 // The table's client: signs each call, POSTs it, and sends again what may be sent again. It knows
-// nothing of limits: whether a reply is worth another try is the core's to say, and no error body
-// is read here.
+// nothing of limits. The core decides whether a reply is worth another try; no error body is read
+// here.
 
 import type { Call, Core, Reply } from "./core.js";
 
@@ -29,7 +29,7 @@ export interface TableOptions {
   longestBackoffMs?: number;
 }
 
-/** What it took to come to one answer, follow-ups left out. */
+/** The cost of one answer, without its follow-ups. */
 export interface Cost {
   /** Sequential waits for the table. */
   roundTrips: number;
@@ -39,7 +39,7 @@ export interface Cost {
   resends: number;
 }
 
-/** No attempt is worth beginning with less time than this, ms. */
+/** An attempt is begun only with more time left than this, ms. */
 const SHORTEST_ATTEMPT_MS = 50;
 
 export class Table {
@@ -87,7 +87,7 @@ export class Table {
       if (tag === "clock-skew") {
         const tablesMs = Date.parse(date ?? "");
         if (skewCorrected || Number.isNaN(tablesMs)) return reply;
-        // Signs by the table's own clock from now on.
+        // From now on requests are signed with the table's clock.
         this.#offsetMs = tablesMs - Date.now();
         skewCorrected = true;
       } else if (tag === "retry" || (tag === "lost" && call.resend !== "never")) {
@@ -95,7 +95,7 @@ export class Table {
         ceilingMs = Math.min(ceilingMs * 2, this.#options.longestBackoffMs);
         if (performance.now() + waitMs + SHORTEST_ATTEMPT_MS >= deadline) return reply;
         await new Promise((resolve) => setTimeout(resolve, waitMs));
-        // Overslept: what was answered says more than that the time ran out.
+        // The wait took too long. The last answer says more than "the time ran out".
         if (performance.now() >= deadline) return reply;
       } else {
         return reply;

@@ -77,7 +77,7 @@ test("every answer is observed, without who asked, and no observer harms one", a
   const { resetsAtMs } = first.limits[0];
   const plain = { degraded: false, requests: 1, resends: 0, roundTrips: 1 };
   assert.ok(seen.every(({ latencyMs }) => latencyMs >= 0));
-  assert.deepEqual(seen.map(({ latencyMs, ...told }) => told), [
+  assert.deepEqual(seen.map(({ latencyMs, ...reported }) => reported), [
     { operation: "acquire", outcome: "admitted", ...plain, requests: 2, roundTrips: 2, resetsAtMs },
     { operation: "acquire", outcome: "rejected", ...plain, resetsAtMs, retryAfterMs: no.outcome.val },
     { operation: "preview", outcome: "report", ...plain, resetsAtMs },

@@ -11,7 +11,7 @@ use onewindow_host::{
 };
 
 fn decisions(criterion: &mut Criterion) {
-    let component = |options| Engine::Component(Component::embedded(options).expect("it runs here"));
+    let component = |options| Engine::from(Component::embedded(options).expect("it runs here"));
     let fresh = ComponentOptions { requests_per_instance: 1, ..ComponentOptions::default() };
     let engines = [
         ("native", Engine::native()),

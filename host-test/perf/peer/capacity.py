@@ -1,4 +1,4 @@
-"""zae-limiter, driven line by line: what single operations of its take is metered outside.
+"""zae-limiter, driven line by line. Its operations are metered outside of this process.
 
     capacity.py PLAN          PLAN: a JSON object; then one JSON object a line on the input, one on the output
 """
@@ -19,7 +19,7 @@ PLAN = json.loads(sys.argv[1])
 RESOURCE, QUOTA = PLAN["resource"], PLAN["quota"]
 
 
-def tell(**fields):
+def answer(**fields):
     print(json.dumps(fields), flush=True)
 
 
@@ -43,7 +43,7 @@ DRAW = REPOSITORY.select_shard
 
 
 def stand_at(ask):
-    """The time, and the shard that is drawn where the library leaves it open."""
+    """Sets the time, and the shard that is drawn where the library chooses it."""
     REPOSITORY._now_ms = lambda: ask["now_ms"]
 
     def select_shard(entity, resource, shard_id=None, shard_count=None, avoid=frozenset()):
@@ -56,7 +56,7 @@ def stand_at(ask):
 
 
 class Session:
-    """A process that has been up for a while: it knows the configuration."""
+    """A process that has run for a while: it knows the configuration."""
 
     def __init__(self):
         self.limiter = SyncRateLimiter(repository=REPOSITORY)
@@ -92,18 +92,18 @@ class Session:
 
 def main():
     session = Session()
-    tell(namespace=NAMESPACE)
+    answer(namespace=NAMESPACE)
     for line in sys.stdin:
         ask = json.loads(line)
         try:
             if "now_ms" in ask:
                 stand_at(ask)
             getattr(session, ask["do"])(ask)
-            tell(outcome="admitted")
+            answer(outcome="admitted")
         except RateLimitExceeded:
-            tell(outcome="rejected")
+            answer(outcome="rejected")
         except Exception as error:
-            tell(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+            answer(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
 
 
 if __name__ == "__main__":

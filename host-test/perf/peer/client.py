@@ -1,7 +1,7 @@
 """zae-limiter as a client that is measured, driven by `onewindow-perf` line by line.
 
-The first line of the input says where the table is and who to be: setup, sync or async. Each further line
-asks for one thing and is answered by one JSON object. The library's settings are its defaults: speculative
+The first line of the input names the table and the role: setup, sync or async. Each further line is a task
+and is answered by one JSON object. The library's settings are its defaults: speculative
 writes, configuration kept for 60 s, the connection pool of boto3 or aiobotocore.
 """
 
@@ -18,17 +18,17 @@ from time import perf_counter, process_time
 warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 
-PLACE = json.loads(sys.stdin.readline())
-RESOURCE, QUOTA = PLACE["resource"], PLACE["quota"]
+TARGET = json.loads(sys.stdin.readline())
+RESOURCE, QUOTA = TARGET["resource"], TARGET["quota"]
 
 
-def tell(**fields):
+def answer(**fields):
     print(json.dumps(fields), flush=True)
 
 
 def connect(repository_class):
     return repository_class(
-        name=PLACE["table"], region="us-east-1", endpoint_url=PLACE["endpoint"], _skip_deprecation_warning=True
+        name=TARGET["table"], region="us-east-1", endpoint_url=TARGET["endpoint"], _skip_deprecation_warning=True
     )
 
 
@@ -39,7 +39,7 @@ def enter(repository, namespace_id):
 
 
 def setup():
-    """Registers the namespace, and configures the resource for everybody."""
+    """Registers the namespace, and configures the resource for all processes."""
     from zae_limiter import Limit, SyncRepository
 
     repository = connect(SyncRepository)
@@ -48,9 +48,9 @@ def setup():
     enter(repository, namespace_id)
     # The library refuses windows on a table whose readers it does not know to be new enough.
     repository.set_version_record("1.0.0", lambda_version="0.17.0")
-    window = timedelta(seconds=PLACE["window_seconds"])
-    repository.set_resource_defaults(RESOURCE, [Limit.quota(QUOTA, PLACE["capacity"], reset_after=window)])
-    tell(namespace=namespace_id)
+    window = timedelta(seconds=TARGET["window_seconds"])
+    repository.set_resource_defaults(RESOURCE, [Limit.quota(QUOTA, TARGET["capacity"], reset_after=window)])
+    answer(namespace=namespace_id)
 
 
 class Wire:
@@ -86,9 +86,9 @@ class Wire:
 
 
 class Subject:
-    """A process of the library's that has been up for a while; what both its forms have in common."""
+    """A process with the library that has run for a while: what both of its forms have in common."""
 
-    def take(self, ask):
+    def debit(self, ask):
         self.acquire(ask["entity"], 1)
         return {}
 
@@ -159,7 +159,7 @@ class Sync(Subject):
         from zae_limiter import SyncRateLimiter, SyncRepository
 
         self.repository = connect(SyncRepository)
-        enter(self.repository, PLACE["namespace"])
+        enter(self.repository, TARGET["namespace"])
         self.limiter = SyncRateLimiter(repository=self.repository)
         self.client = self.repository._get_client()
         self.wire = Wire(self.client.meta.events)
@@ -208,7 +208,7 @@ class Async(Subject):
 
         self.loop = asyncio.new_event_loop()
         self.repository = connect(Repository)
-        enter(self.repository, PLACE["namespace"])
+        enter(self.repository, TARGET["namespace"])
         self.limiter = RateLimiter(repository=self.repository)
         self.client = self.loop.run_until_complete(self.repository._get_client())
         self.wire = Wire(self.client.meta.events)
@@ -256,12 +256,12 @@ class Async(Subject):
 
 
 def main():
-    if PLACE["who"] == "setup":
+    if TARGET["who"] == "setup":
         return setup()
-    subject = {"sync": Sync, "async": Async}[PLACE["who"]]()
+    subject = {"sync": Sync, "async": Async}[TARGET["who"]]()
     for line in sys.stdin:
         [(what, ask)] = json.loads(line).items()
-        tell(**getattr(subject, what)(ask))
+        answer(**getattr(subject, what)(ask))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! A client of ours that is measured, in a process of its own: the limiter, or the bare update.
+//! A client of ours that is measured, in its own process: the limiter, or the bare update.
 
 use std::{
     io::BufRead as _,
@@ -15,58 +15,69 @@ use onewindow_host::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::bed::{Ask, CAPACITY, PATIENCE, Place, WINDOW_SECONDS, Who, perform};
+use crate::{
+    processes::perform,
+    protocol::{CAPACITY, Implementation, PATIENCE, Target, Task, WINDOW_SECONDS},
+};
 
 /// The client's process: answers each line of its input.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let mut lines = std::io::stdin().lock().lines();
-    let place: Place = serde_json::from_str(&lines.next().context("no place")??)?;
-    let subject = Measured::new(place)?;
+    let target: Target = serde_json::from_str(&lines.next().context("no target")??)?;
+    let subject = Measured::new(target)?;
     for line in lines {
-        let told = match serde_json::from_str(&line?)? {
-            Ask::Debit { entity } => subject.take(&entity).await?,
-            Ask::Load { clients, seconds } => subject.load(clients, Duration::from_secs_f64(seconds)).await?,
-            Ask::End { entity, cold } => subject.end(&entity, cold).await?,
-            Ask::Decide { entity, times } => subject.decide(&entity, times).await?,
+        let answer = match serde_json::from_str(&line?)? {
+            Task::Debit { entity } => subject.debit(&entity).await?,
+            Task::Load { clients, seconds } => {
+                subject.load(clients, Duration::from_secs_f64(seconds)).await?
+            }
+            Task::End { entity, cold } => subject.end(&entity, cold).await?,
+            Task::Decide { entity, times } => subject.decide(&entity, times).await?,
         };
-        println!("{told}");
+        println!("{answer}");
     }
     Ok(())
 }
 
 #[derive(Clone)]
 struct Measured {
-    place: Arc<Place>,
+    target: Arc<Target>,
     client: Client,
     limiter: Limiter,
     is_bare: bool,
 }
 
-/// What one acquire is made from.
+/// The request of one acquire, or its bare update.
 enum Work {
     Acquire(AcquireRequest),
     Update(Call),
 }
 
 impl Measured {
-    fn new(place: Place) -> anyhow::Result<Self> {
-        let who = place.who()?;
-        let engine = if who == Who::Component { Engine::component()? } else { Engine::native() };
-        let client = place.client()?;
+    fn new(target: Target) -> anyhow::Result<Self> {
+        let implementation = target.implementation()?;
+        let engine =
+            if implementation == Implementation::Component { Engine::component()? } else { Engine::native() };
+        let client = target.client()?;
         let limiter = Limiter::new(engine, client.clone(), options());
-        Ok(Self { place: Arc::new(place), client, limiter, is_bare: who == Who::Bare })
+        Ok(Self {
+            target: Arc::new(target),
+            client,
+            limiter,
+            is_bare: implementation == Implementation::Bare,
+        })
     }
 
     fn request(&self, entity: &str) -> AcquireRequest {
-        let consume = vec![Amount::new(&self.place.quota, 1)];
-        AcquireRequest { subject: self.place.subject(entity), consume, ..AcquireRequest::default() }
+        let consume = vec![Amount::new(&self.target.quota, 1)];
+        AcquireRequest { subject: self.target.subject(entity), consume, ..AcquireRequest::default() }
     }
 
-    /// The same with all that a host remembers: how many shards there are, and their limits.
+    /// The same with what a host remembers: the shard count and the limits.
     fn known(&self, entity: &str) -> AcquireRequest {
         let request = self.request(entity);
         let hint = Hint { key: request.subject.hint_key(), shard_count: 1, rejections: Vec::new() };
-        let limits = vec![Limit::session(&self.place.quota, CAPACITY, WINDOW_SECONDS)];
+        let limits = vec![Limit::session(&self.target.quota, CAPACITY, WINDOW_SECONDS)];
         AcquireRequest { hint: Some(hint), limits, seed: 1, ..request }
     }
 
@@ -96,7 +107,7 @@ impl Measured {
         Ok(())
     }
 
-    async fn take(&self, entity: &str) -> anyhow::Result<Json> {
+    async fn debit(&self, entity: &str) -> anyhow::Result<Json> {
         self.perform(&Work::Acquire(self.request(entity))).await?;
         Ok(json!({}))
     }
@@ -107,7 +118,7 @@ impl Measured {
             let measured = self.clone();
             once.push(tokio::spawn(async move {
                 for entity in &entities {
-                    measured.take(entity).await?;
+                    measured.debit(entity).await?;
                 }
                 anyhow::Ok(())
             }));
@@ -153,7 +164,7 @@ impl Measured {
         if cold {
             self.limiter.forget();
         }
-        // On a thread of the runtime's, as a server's requests are.
+        // On a thread of the runtime, like the requests of a server.
         let (measured, entity) = (self.clone(), entity.to_owned());
         tokio::spawn(async move { measured.ended(&entity).await }).await?
     }
@@ -178,8 +189,8 @@ impl Measured {
         }))
     }
 
-    /// The CPU of one acquire whose update is answered at once: by the machine alone, and with the
-    /// limiter around it.
+    /// The CPU time of one acquire whose update is answered at once: of the machine alone, and of the limiter
+    /// around it.
     async fn decide(&self, entity: &str, times: u32) -> anyhow::Result<Json> {
         let now_ms = Clock::System.now_ms();
         let reply = perform(&self.client, self.update(entity)?).await?;
@@ -189,7 +200,7 @@ impl Measured {
             let mut machine = engine.acquire(request.clone());
             machine.advance(now_ms, &[]);
             let Step::Done(decision) = machine.advance(now_ms, std::slice::from_ref(&reply)) else {
-                bail!("it wants more");
+                bail!("it needs more calls");
             };
             ensure!(decision.outcome.is_admitted(), "{decision:?}");
         }
@@ -209,7 +220,7 @@ impl Measured {
     }
 }
 
-/// Answers every call with what was recorded.
+/// Answers every call with a recorded reply.
 struct Canned(Reply);
 
 impl Interpose for Canned {
@@ -218,7 +229,7 @@ impl Interpose for Canned {
     }
 }
 
-/// The limits come from the table, and are kept for as long as zae-limiter keeps them.
+/// The limits come from the table, and are kept as long as zae-limiter keeps them.
 fn options() -> LimiterOptions {
     LimiterOptions {
         deadline: PATIENCE,
@@ -231,7 +242,7 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// The CPU time that this process has taken so far, in its own code and the kernel's, to 10 ms.
+/// The CPU time of this process so far, user and system, to 10 ms.
 fn cpu() -> anyhow::Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // The program's name comes in parentheses; what follows has numbers from 3 on: see proc(5).

@@ -1,8 +1,5 @@
-//! A decision, without the network: what criterion measured (`cargo bench -p onewindow-perf`), and what
-//! is allocated and executed on the way.
-
-#[path = "../benches/cases/mod.rs"]
-pub(crate) mod cases;
+//! A decision without the network: the times that criterion measured (`cargo bench -p onewindow-perf`), the
+//! allocations, and the instructions.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -14,12 +11,14 @@ use onewindow_host::{
 use serde::Deserialize;
 
 use crate::{
-    Arguments, allocations,
-    instance::Instance,
+    allocations,
+    arguments::Arguments,
+    cases,
+    instance::{Instance, anyhow_of},
     table::{Table, digits, time},
 };
 
-/// What a steady-state decision may take, native and in wasmtime.
+/// The aims for a steady-state decision, native and in wasmtime.
 const AIMS: [Duration; 2] = [Duration::from_micros(2), Duration::from_micros(6)];
 
 #[derive(Deserialize)]
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "bytes allocated",
         "wasm instructions",
     ]);
-    let (store, quota) = plainly(Component::embedded(ComponentOptions::default())?.instantiate())?;
+    let (store, quota) = anyhow_of(Component::embedded(ComponentOptions::default())?.instantiate())?;
     let mut instance = Instance::new(store, quota);
     let mut steady = None;
     for case in cases::all() {
@@ -53,9 +52,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let [native, component, fresh] = [median("native")?, median("component")?, median("fresh")?];
         let asked = case.asked();
         let ((), allocated) = allocations::of(|| case.decide(asked, &Engine::native()));
-        plainly(instance.decide(case.asked(), &case))?;
-        // It was given all there is.
-        let burned = u64::MAX - plainly(instance.store.get_fuel())?;
+        anyhow_of(instance.decide(case.asked(), &case))?;
+        // Each decision starts with all the fuel there is.
+        let burned = u64::MAX - anyhow_of(instance.store.get_fuel())?;
         table.row([
             case.name.to_owned(),
             time(native),
@@ -81,12 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// wasmtime's errors are of their own kind.
-pub(crate) fn plainly<T>(result: wasmtime::Result<T>) -> anyhow::Result<T> {
-    result.map_err(|error| anyhow::anyhow!("wasmtime: {error:#}"))
-}
-
-/// What criterion found last.
+/// The last result of criterion.
 fn median(criterion: &Path, case: &str, by: &str) -> anyhow::Result<Duration> {
     let path = criterion.join(case).join(by).join("new/estimates.json");
     let text = fs::read_to_string(&path)

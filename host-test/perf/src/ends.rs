@@ -1,4 +1,4 @@
-//! What it takes to answer the first acquire after a window's end, when the others have to be told.
+//! The cost of the first acquire after a window's end, which propagates the new window.
 
 use anyhow::Context;
 use onewindow_host::Clock;
@@ -6,17 +6,18 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::{
-    Arguments,
-    bed::{Ask, Bed, Process, WINDOW_SECONDS, Who},
+    arguments::Arguments,
     load::{median, micros},
+    processes::{EngineProcess, Process},
+    protocol::{Implementation, Task, WINDOW_SECONDS},
     table::{Table, digits},
 };
 
 const SHARDS: [u32; 3] = [1, 8, 32];
-/// Ends that are measured in each round, of each case.
+/// Window ends that are measured in each round, for each case.
 const ENDS: usize = 7;
 
-/// What a client tells of one acquire.
+/// What a client measured of one acquire.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct Ended {
     /// HTTP requests before the answer.
@@ -29,19 +30,19 @@ struct Ended {
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let bed = Bed::new(&arguments.python).await?;
+    let engine = EngineProcess::new(&arguments.python).await?;
     let mut subjects = Vec::new();
-    for who in Who::ALL {
-        subjects.push((who, bed.begin(who, &arguments.python).await?));
+    for implementation in Implementation::ALL {
+        subjects.push((implementation, engine.begin(implementation, &arguments.python).await?));
     }
     let mut measured = Vec::new();
     for number in 0..arguments.rounds * ENDS {
         for shards in SHARDS {
             for cold in [false, true] {
-                for (who, process) in &mut subjects {
-                    let entity = format!("{who:?}-{shards}-{cold}-{number}");
-                    let ended = end(&bed, *who, process, &entity, shards, cold).await?;
-                    measured.push(((*who, shards, cold), ended));
+                for (implementation, process) in &mut subjects {
+                    let entity = format!("{implementation:?}-{shards}-{cold}-{number}");
+                    let ended = end(&engine, *implementation, process, &entity, shards, cold).await?;
+                    measured.push(((*implementation, shards, cold), ended));
                 }
             }
         }
@@ -56,28 +57,28 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// One acquire at the end of a bucket's window.
 async fn end(
-    bed: &Bed,
-    who: Who,
+    engine: &EngineProcess,
+    implementation: Implementation,
     process: &mut Process,
     entity: &str,
     shards: u32,
     cold: bool,
 ) -> anyhow::Result<Ended> {
     let now_ms = Clock::System.now_ms();
-    // The bare update is the unit of time: it opens nothing.
-    if who == Who::Bare {
-        bed.put_shards(entity, 1, now_ms - 1000).await?;
+    // The bare update is the unit of time. It opens no window.
+    if implementation == Implementation::Bare {
+        engine.put_shards(entity, 1, now_ms - 1000).await?;
     } else {
-        bed.put_shards(entity, shards, now_ms - 1000).await?;
+        engine.put_shards(entity, shards, now_ms - 1000).await?;
         if !cold {
-            process.ask::<Json>(&Ask::Debit { entity: entity.into() }).await?;
+            process.ask::<Json>(&Task::Debit { entity: entity.into() }).await?;
         }
-        bed.put_shards(entity, shards, now_ms - WINDOW_SECONDS * 1000).await?;
+        engine.put_shards(entity, shards, now_ms - WINDOW_SECONDS * 1000).await?;
     }
-    process.ask(&Ask::End { entity: entity.into(), cold }).await
+    process.ask(&Task::End { entity: entity.into(), cold }).await
 }
 
-fn print(measured: &[((Who, u32, bool), Ended)], cold: bool) -> anyhow::Result<()> {
+fn print(measured: &[((Implementation, u32, bool), Ended)], cold: bool) -> anyhow::Result<()> {
     let mut table = Table::new([
         "shards, who",
         "requests before the answer",
@@ -87,19 +88,21 @@ fn print(measured: &[((Who, u32, bool), Ended)], cold: bool) -> anyhow::Result<(
         "in bare updates",
     ]);
     for shards in SHARDS {
-        let figure = |who: Who, figure: fn(&Ended) -> f64| {
-            let case = (who, shards, cold);
+        let figure = |implementation: Implementation, figure: fn(&Ended) -> f64| {
+            let case = (implementation, shards, cold);
             let figures = measured.iter().filter(|(other, _)| *other == case).map(|(_, ended)| figure(ended));
             median(figures.collect()).context("nothing was measured")
         };
-        let bare_us = figure(Who::Bare, |ended| ended.answer_us)?;
-        for who in Who::ALL.into_iter().filter(|who| *who != Who::Bare) {
-            let answer_us = figure(who, |ended| ended.answer_us)?;
+        let bare_us = figure(Implementation::Bare, |ended| ended.answer_us)?;
+        for implementation in
+            Implementation::ALL.into_iter().filter(|implementation| *implementation != Implementation::Bare)
+        {
+            let answer_us = figure(implementation, |ended| ended.answer_us)?;
             table.row([
-                format!("{shards}, {}", who.name()),
-                figure(who, |ended| ended.requests)?.to_string(),
-                figure(who, |ended| ended.round_trips)?.to_string(),
-                figure(who, |ended| ended.after)?.to_string(),
+                format!("{shards}, {}", implementation.name()),
+                figure(implementation, |ended| ended.requests)?.to_string(),
+                figure(implementation, |ended| ended.round_trips)?.to_string(),
+                figure(implementation, |ended| ended.after)?.to_string(),
                 micros(answer_us),
                 digits(answer_us / bare_us),
             ]);

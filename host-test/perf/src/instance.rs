@@ -1,4 +1,4 @@
-//! One instance of the component, driven by hand: for its fuel and its memory, which the host keeps to itself.
+//! One instance of the component, driven directly, to measure its fuel and its memory.
 
 use onewindow_host::engine::component::bindings::{
     Quota,
@@ -6,7 +6,7 @@ use onewindow_host::engine::component::bindings::{
 };
 use wasmtime::{Result, Store};
 
-use crate::decisions::cases::{Asked, Case, NOW_MS};
+use crate::cases::{Asked, Case, NOW_MS};
 
 /// An instance, in its store.
 pub(crate) struct Instance<T: 'static> {
@@ -19,7 +19,7 @@ impl<T> Instance<T> {
         Self { store, quota }
     }
 
-    /// The whole sequence.
+    /// Runs a case to its decision.
     pub(crate) fn decide(&mut self, asked: Asked, case: &Case) -> Result<()> {
         let Self { store, quota } = self;
         store.set_fuel(u64::MAX)?;
@@ -49,4 +49,9 @@ impl<T> Instance<T> {
         assert!(done, "{} wants more", case.name);
         machine.resource_drop(store)
     }
+}
+
+/// A result of wasmtime's, whose errors are not those of `anyhow`.
+pub(crate) fn anyhow_of<T>(result: Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| anyhow::anyhow!("wasmtime: {error:#}"))
 }

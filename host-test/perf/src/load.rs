@@ -6,21 +6,22 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::{
-    Arguments,
-    bed::{Ask, Bed, Process, Who},
+    arguments::Arguments,
+    processes::{EngineProcess, Process},
+    protocol::{Implementation, Task},
     table::{Table, digits, time},
 };
 
 /// Clients at the same time.
 const CLIENTS: [usize; 3] = [1, 8, 64];
-/// Entities that are used in a phase, by all of its clients together: so many that none meets the
-/// thousand writes a second of its partition.
+/// Entities of a phase, shared by its clients. There are enough that no partition reaches a thousand writes
+/// a second.
 const ENTITIES: usize = 256;
-/// Decisions without the network, each time; and of zae-limiter's, which take longer.
+/// Decisions without the network; fewer of zae-limiter's, which last longer.
 const DECISIONS: u32 = 100_000;
 const PEERS_DECISIONS: u32 = 3_000;
 
-/// What a client tells of a phase.
+/// What a client measured in a phase.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Loaded {
     acquires: f64,
@@ -49,22 +50,27 @@ struct Decided {
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let bed = Bed::new(&arguments.python).await?;
+    let engine = EngineProcess::new(&arguments.python).await?;
     let mut subjects = Vec::new();
-    for who in Who::ALL {
-        subjects.push((who, bed.begin(who, &arguments.python).await?));
+    for implementation in Implementation::ALL {
+        subjects.push((implementation, engine.begin(implementation, &arguments.python).await?));
     }
-    // Each takes its turn in each round, so that what else the machine does hits all of them alike.
+    // All are measured in each round, so that other work on the machine affects all of them.
     let (mut loads, mut decisions) = (Rounds::default(), Rounds::default());
     for round in 0..arguments.rounds {
         for clients in CLIENTS {
-            for (who, process) in &mut subjects {
-                let ask = Ask::Load { clients: entities(*who, round, clients), seconds: arguments.seconds };
-                loads.add((*who, clients), process.ask::<Loaded>(&ask).await?);
+            for (implementation, process) in &mut subjects {
+                let task = Task::Load {
+                    clients: entities(*implementation, round, clients),
+                    seconds: arguments.seconds,
+                };
+                loads.add((*implementation, clients), process.ask::<Loaded>(&task).await?);
             }
         }
-        for (who, process) in subjects.iter_mut().filter(|(who, _)| *who != Who::Bare) {
-            decisions.add((*who, 1), decide(*who, process).await?);
+        for (implementation, process) in
+            subjects.iter_mut().filter(|(implementation, _)| *implementation != Implementation::Bare)
+        {
+            decisions.add((*implementation, 1), decide(*implementation, process).await?);
         }
     }
 
@@ -76,20 +82,20 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     print_decisions(&loads, &decisions)
 }
 
-/// New buckets in each phase; those of each client.
-fn entities(who: Who, round: usize, clients: usize) -> Vec<Vec<String>> {
-    let name = |number| format!("{who:?}-{round}-{clients}-{number}");
+/// The entities of each client, new ones in each phase.
+fn entities(implementation: Implementation, round: usize, clients: usize) -> Vec<Vec<String>> {
+    let name = |number| format!("{implementation:?}-{round}-{clients}-{number}");
     (0..clients).map(|client| (client..ENTITIES).step_by(clients).map(name).collect()).collect()
 }
 
-async fn decide(who: Who, process: &mut Process) -> anyhow::Result<Decided> {
-    let entity = entities(who, 0, 1)[0][0].clone();
-    let times = if who.is_peers() { PEERS_DECISIONS } else { DECISIONS };
-    process.ask(&Ask::Decide { entity, times }).await
+async fn decide(implementation: Implementation, process: &mut Process) -> anyhow::Result<Decided> {
+    let entity = entities(implementation, 0, 1)[0][0].clone();
+    let times = if implementation.is_peers() { PEERS_DECISIONS } else { DECISIONS };
+    process.ask(&Task::Decide { entity, times }).await
 }
 
 /// What was measured in each round, of each case.
-struct Rounds<T>(Vec<((Who, usize), T)>);
+struct Rounds<T>(Vec<((Implementation, usize), T)>);
 
 impl<T> Default for Rounds<T> {
     fn default() -> Self {
@@ -98,12 +104,12 @@ impl<T> Default for Rounds<T> {
 }
 
 impl<T> Rounds<T> {
-    fn add(&mut self, case: (Who, usize), measured: T) {
+    fn add(&mut self, case: (Implementation, usize), measured: T) {
         self.0.push((case, measured));
     }
 
     /// A figure of a case: the median of its rounds.
-    fn median(&self, case: (Who, usize), figure: impl Fn(&T) -> f64) -> anyhow::Result<f64> {
+    fn median(&self, case: (Implementation, usize), figure: impl Fn(&T) -> f64) -> anyhow::Result<f64> {
         let figures = self.0.iter().filter(|(other, _)| *other == case).map(|(_, measured)| figure(measured));
         median(figures.collect()).with_context(|| format!("nothing was measured of {case:?}"))
     }
@@ -122,10 +128,10 @@ fn print_loads(loads: &Rounds<Loaded>) -> anyhow::Result<()> {
     let mut table =
         Table::new(["clients, who", "acquires/s", "p50", "p99", "client CPU, each", "requests, each"]);
     for clients in CLIENTS {
-        for who in Who::ALL {
-            let median = |figure: fn(&Loaded) -> f64| loads.median((who, clients), figure);
+        for implementation in Implementation::ALL {
+            let median = |figure: fn(&Loaded) -> f64| loads.median((implementation, clients), figure);
             table.row([
-                format!("{clients}, {}", who.name()),
+                format!("{clients}, {}", implementation.name()),
                 digits(median(Loaded::each_second)?),
                 micros(median(|loaded| loaded.p50_us)?),
                 micros(median(|loaded| loaded.p99_us)?),
@@ -147,16 +153,22 @@ fn print_ratios(loads: &Rounds<Loaded>) -> anyhow::Result<()> {
         "client CPU, zae-limiter's times ours",
     ]);
     for clients in CLIENTS {
-        for who in Who::ALL.into_iter().filter(|who| who.is_ours()) {
-            let of = |who, figure: fn(&Loaded) -> f64| loads.median((who, clients), figure);
-            let (sync, other) = (Who::Sync, Who::Async);
+        for implementation in
+            Implementation::ALL.into_iter().filter(|implementation| implementation.is_ours())
+        {
+            let of =
+                |implementation, figure: fn(&Loaded) -> f64| loads.median((implementation, clients), figure);
+            let (sync, other) = (Implementation::Sync, Implementation::Async);
             let rate = of(sync, Loaded::each_second)?.max(of(other, Loaded::each_second)?);
             let cpu_us = of(sync, |loaded| loaded.cpu_us)?.min(of(other, |loaded| loaded.cpu_us)?);
             table.row([
-                format!("{clients}, {}", who.name()),
-                digits(of(who, |loaded| loaded.p50_us)? / of(Who::Bare, |loaded| loaded.p50_us)?),
-                digits(of(who, Loaded::each_second)? / rate),
-                digits(cpu_us / of(who, |loaded| loaded.cpu_us)?),
+                format!("{clients}, {}", implementation.name()),
+                digits(
+                    of(implementation, |loaded| loaded.p50_us)?
+                        / of(Implementation::Bare, |loaded| loaded.p50_us)?,
+                ),
+                digits(of(implementation, Loaded::each_second)? / rate),
+                digits(cpu_us / of(implementation, |loaded| loaded.cpu_us)?),
             ]);
         }
     }
@@ -165,9 +177,9 @@ fn print_ratios(loads: &Rounds<Loaded>) -> anyhow::Result<()> {
 }
 
 fn print_decisions(loads: &Rounds<Loaded>, decisions: &Rounds<Decided>) -> anyhow::Result<()> {
-    let all = |who| loads.median((who, 1), |loaded| loaded.cpu_us);
-    let alone = |who| decisions.median((who, 1), |decided| decided.alone_us);
-    let least_us = alone(Who::Sync)?.min(alone(Who::Async)?);
+    let all = |implementation| loads.median((implementation, 1), |loaded| loaded.cpu_us);
+    let alone = |implementation| decisions.median((implementation, 1), |decided| decided.alone_us);
+    let least_us = alone(Implementation::Sync)?.min(alone(Implementation::Async)?);
     let mut table = Table::new([
         "client CPU of one acquire",
         "the decision alone",
@@ -175,16 +187,20 @@ fn print_decisions(loads: &Rounds<Loaded>, decisions: &Rounds<Decided>) -> anyho
         "all, 1 client",
         "zae-limiter's decision, times ours",
     ]);
-    for who in Who::ALL {
-        let (decision, unsent, ratio) = match who {
-            Who::Bare => ("–".into(), "–".into(), "–".into()),
+    for implementation in Implementation::ALL {
+        let (decision, unsent, ratio) = match implementation {
+            Implementation::Bare => ("–".into(), "–".into(), "–".into()),
             _ => (
-                micros(alone(who)?),
-                micros(decisions.median((who, 1), |decided| decided.unsent_us)?),
-                if who.is_ours() { digits(least_us / alone(who)?) } else { "–".into() },
+                micros(alone(implementation)?),
+                micros(decisions.median((implementation, 1), |decided| decided.unsent_us)?),
+                if implementation.is_ours() {
+                    digits(least_us / alone(implementation)?)
+                } else {
+                    "–".into()
+                },
             ),
         };
-        table.row([who.name().into(), decision, unsent, micros(all(who)?), ratio]);
+        table.row([implementation.name().into(), decision, unsent, micros(all(implementation)?), ratio]);
     }
     table.print();
     Ok(())

@@ -1,5 +1,5 @@
-//! A meter between a client and the table: it asks for the consumed capacity with every request and adds
-//! up what the table says. The same for every implementation, none of which knows of it.
+//! A meter between a client and the table. It asks for the consumed capacity with every request, and adds up
+//! what the table reports. It is the same for every implementation.
 
 use std::{
     ops::{Add, Sub},
@@ -16,14 +16,14 @@ use onewindow_relay::{Upstream, operation};
 use serde_json::{Value as Json, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// What passed.
+/// Requests, and the units they consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Units {
     /// HTTP requests.
     pub(crate) requests: f64,
     /// Write request units, those of the indexes among them.
     pub(crate) written: f64,
-    /// Of those, what the indexes took.
+    /// The write request units of the indexes, part of `written`.
     pub(crate) indexed: f64,
     /// Read request units.
     pub(crate) read: f64,
@@ -81,27 +81,27 @@ pub(crate) struct Meter {
 #[derive(Debug)]
 struct Shared {
     table: Upstream,
-    passed: Mutex<Units>,
+    total: Mutex<Units>,
 }
 
 impl Meter {
     /// A meter in front of the table at this URL.
-    pub(crate) async fn before(table: String) -> anyhow::Result<Self> {
+    pub(crate) async fn in_front_of(table: String) -> anyhow::Result<Self> {
         let table = Upstream::new(table).context("no HTTP client")?;
-        let shared = Arc::new(Shared { table, passed: Mutex::default() });
+        let shared = Arc::new(Shared { table, total: Mutex::default() });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
         let app = axum::Router::new().fallback(handle).with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
-            // Ends when it is aborted.
+            // It ends when it is aborted.
             let _ = axum::serve(listener, app).await;
         });
         Ok(Self { endpoint, shared, server })
     }
 
-    /// What has passed so far.
-    pub(crate) fn passed(&self) -> Units {
-        *self.shared.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The sum so far.
+    pub(crate) fn total(&self) -> Units {
+        *self.shared.total.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,16 +112,16 @@ impl Drop for Meter {
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let mut asked: Json = serde_json::from_slice(&body).unwrap_or_default();
+    let mut request: Json = serde_json::from_slice(&body).unwrap_or_default();
     let operation = operation(&headers);
-    let body = if metered(operation, &mut asked) { asked.to_string().into() } else { body };
-    let Ok(answer) = shared.table.pass_on(&headers, body).await else {
+    let body = if metered(operation, &mut request) { request.to_string().into() } else { body };
+    let Ok(answer) = shared.table.forward(&headers, body).await else {
         return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
     };
-    let told = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let reply = serde_json::from_slice(answer.body()).unwrap_or_default();
     {
-        let mut passed = shared.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        *passed = *passed + units(operation, &asked, &told);
+        let mut total = shared.total.lock().unwrap_or_else(PoisonError::into_inner);
+        *total = *total + units(operation, &request, &reply);
     }
     answer.map(Body::from)
 }
@@ -130,39 +130,39 @@ const SINGLE_WRITES: [&str; 3] = ["UpdateItem", "PutItem", "DeleteItem"];
 const WRITES: [&str; 5] = ["UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"];
 const READS: [&str; 5] = ["GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"];
 
-/// Asks for the consumed capacity, where there is any; and, of a single write, for the item that a
-/// failed condition was judged by, which costs nothing and tells its size.
-fn metered(operation: &str, asked: &mut Json) -> bool {
-    if !asked.is_object() || !(WRITES.contains(&operation) || READS.contains(&operation)) {
+/// Asks for the consumed capacity, where there is any. A single write also asks for the item that fails its
+/// condition: that costs nothing, and shows the item's size.
+fn metered(operation: &str, request: &mut Json) -> bool {
+    if !request.is_object() || !(WRITES.contains(&operation) || READS.contains(&operation)) {
         return false;
     }
-    asked["ReturnConsumedCapacity"] = json!("INDEXES");
-    if SINGLE_WRITES.contains(&operation) && asked.get("ConditionExpression").is_some() {
-        asked["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
+    request["ReturnConsumedCapacity"] = json!("INDEXES");
+    if SINGLE_WRITES.contains(&operation) && request.get("ConditionExpression").is_some() {
+        request["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
     }
     true
 }
 
-/// What one request consumed. A refused write is billed for the item as it is, and its error does not
-/// say so: the item is measured instead.
-fn units(operation: &str, asked: &Json, told: &Json) -> Units {
+/// What one request consumed. A refused write is billed for the item as it is, which its error does not
+/// report. The item is measured instead.
+fn units(operation: &str, request: &Json, reply: &Json) -> Units {
     let mut units = Units { requests: 1.0, ..Units::default() };
-    let error = told["__type"].as_str().unwrap_or_default();
+    let error = reply["__type"].as_str().unwrap_or_default();
     if error.ends_with("ConditionalCheckFailedException") {
         units.refused = 1.0;
-        units.written = write_units(&told["Item"]);
+        units.written = write_units(&reply["Item"]);
         return units;
     }
     if error.ends_with("TransactionCanceledException") {
-        let reasons = told["CancellationReasons"].as_array().map_or(&[][..], Vec::as_slice);
-        let writes = asked["TransactItems"].as_array().map_or(0, Vec::len);
+        let reasons = reply["CancellationReasons"].as_array().map_or(&[][..], Vec::as_slice);
+        let writes = request["TransactItems"].as_array().map_or(0, Vec::len);
         let unit = |index: usize| reasons.get(index).map_or(1.0, |reason| write_units(&reason["Item"]));
         units.refused = 1.0;
-        // Twice, as for one that lands: prepared, and taken back.
+        // Twice, as for one that lands: prepared, and cancelled.
         units.written = (0..writes).map(unit).sum::<f64>() * 2.0;
         return units;
     }
-    let consumed = match &told["ConsumedCapacity"] {
+    let consumed = match &reply["ConsumedCapacity"] {
         Json::Array(tables) => tables.as_slice(),
         one => std::slice::from_ref(one),
     };
@@ -180,7 +180,7 @@ fn units(operation: &str, asked: &Json, told: &Json) -> Units {
     units
 }
 
-/// What writing an item takes: a unit for each KiB that is begun.
+/// The units of writing an item: one for each KiB or part of it.
 fn write_units(item: &Json) -> f64 {
     let bytes: usize =
         item.as_object().into_iter().flatten().map(|(name, value)| name.len() + size(value)).sum();

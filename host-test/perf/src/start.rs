@@ -1,5 +1,5 @@
-//! From bytes to an instance that decides, under the settings of the host's own engine; and the memory
-//! that it takes. What workerd takes to its first answer is measured with the other runtimes.
+//! From bytes to an instance that decides, with the settings of the host's engine, and its memory. The start of
+//! workerd is measured with the other runtimes.
 
 use std::{
     fs,
@@ -17,15 +17,12 @@ use wasmtime::{
 };
 
 use crate::{
-    decisions::{
-        cases::{self, Case},
-        plainly,
-    },
-    instance::Instance,
+    cases::{self, Case},
+    instance::{Instance, anyhow_of},
     table::{Table, time},
 };
 
-/// What an instance may take.
+/// The aim for instantiating.
 const AIM: Duration = Duration::from_micros(10);
 /// Instances alive at the same time, where their memory is measured.
 const ALIVE: usize = 256;
@@ -33,9 +30,9 @@ const ALIVE: usize = 256;
 pub(crate) fn run() -> anyhow::Result<()> {
     println!("## Start\n");
     let options = ComponentOptions { cache: false, ..ComponentOptions::default() };
-    let engine = plainly(Engine::new(&options.config()))?;
-    let compiled = plainly(Component::new(&engine, BINARY))?;
-    let code = plainly(compiled.serialize())?;
+    let engine = anyhow_of(Engine::new(&options.config()))?;
+    let compiled = anyhow_of(Component::new(&engine, BINARY))?;
+    let code = anyhow_of(compiled.serialize())?;
     let cases = cases::all();
     let steady = cases.first().context("there is no case")?;
 
@@ -49,13 +46,13 @@ pub(crate) fn run() -> anyhow::Result<()> {
     };
     row(
         format!("compile the component ({})", kib(BINARY.len())),
-        timed(10, || plainly(Component::new(&engine, BINARY)))?,
+        timed(10, || anyhow_of(Component::new(&engine, BINARY)))?,
         None,
     );
     row(
         format!("deserialise precompiled code ({})", kib(code.len())),
-        // SAFETY: it is what this very engine has just serialised.
-        timed(1000, || plainly(unsafe { Component::deserialize(&engine, &code) }))?,
+        // SAFETY: this engine has just serialised it.
+        timed(1000, || anyhow_of(unsafe { Component::deserialize(&engine, &code) }))?,
         None,
     );
     let cached = ComponentOptions::default();
@@ -69,13 +66,13 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let host = Host::embedded(options.clone())?;
     row(
         "instantiate (pooled), its store included".into(),
-        timed(20_000, || plainly(host.instantiate()))?,
+        timed(20_000, || anyhow_of(host.instantiate()))?,
         Some(AIM),
     );
-    row("… and drop it".into(), timed(20_000, || plainly(host.instantiate()).map(drop))?, None);
+    row("… and drop it".into(), timed(20_000, || anyhow_of(host.instantiate()).map(drop))?, None);
     let decide = || {
-        let (store, quota) = plainly(host.instantiate())?;
-        plainly(Instance::new(store, quota).decide(steady.asked(), steady))
+        let (store, quota) = anyhow_of(host.instantiate())?;
+        anyhow_of(Instance::new(store, quota).decide(steady.asked(), steady))
     };
     row("instantiate, decide once (steady state), drop".into(), timed(20_000, decide)?, None);
     table.print();
@@ -83,10 +80,10 @@ pub(crate) fn run() -> anyhow::Result<()> {
     memory(&engine, &compiled, options.step_fuel, &cases)
 }
 
-/// What instances hold: each its linear memory, of which what was touched is resident.
+/// The memory of instances: linear, and the part of it that is resident.
 fn memory(engine: &Engine, compiled: &Component, fuel: u64, cases: &[Case]) -> anyhow::Result<()> {
     let linker = Linker::new(engine);
-    let pre = plainly(linker.instantiate_pre(compiled).and_then(QuotaPre::new))?;
+    let pre = anyhow_of(linker.instantiate_pre(compiled).and_then(QuotaPre::new))?;
     let instantiate = || {
         let mut store = Store::new(engine, Grown(0));
         store.limiter(|grown| grown);
@@ -99,9 +96,9 @@ fn memory(engine: &Engine, compiled: &Component, fuel: u64, cases: &[Case]) -> a
         let mut alive = Vec::with_capacity(ALIVE);
         let before = resident_bytes()?;
         for _ in 0..ALIVE {
-            let mut instance = plainly(instantiate())?;
+            let mut instance = anyhow_of(instantiate())?;
             if let Some(case) = case {
-                plainly(instance.decide(case.asked(), case))?;
+                anyhow_of(instance.decide(case.asked(), case))?;
             }
             alive.push(instance);
         }
@@ -110,7 +107,7 @@ fn memory(engine: &Engine, compiled: &Component, fuel: u64, cases: &[Case]) -> a
         table.row([after.to_owned(), kib(linear), kib(resident)]);
         anyhow::Ok(())
     };
-    // The first fills what every later one finds: the slots' own tables.
+    // The first instances allocate the pool's tables, which later ones reuse.
     row("freshly instantiated", None)?;
     for case in cases {
         row(&format!("after one decision: {}", case.name), Some(case))?;
@@ -141,7 +138,7 @@ fn resident_bytes() -> anyhow::Result<usize> {
     Ok(pages * PAGE_BYTES)
 }
 
-/// What each of so many goes took; what they made is dropped outside.
+/// The time of each of `goes` calls. Their results are dropped outside of it.
 fn timed<T>(goes: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<Vec<Duration>> {
     let mut times = Vec::with_capacity(goes);
     for _ in 0..goes {
@@ -153,7 +150,7 @@ fn timed<T>(goes: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow:
     Ok(times)
 }
 
-/// The median, and what 99 % take at most.
+/// The median and the 99th percentile.
 fn quantiles(mut times: Vec<Duration>) -> [Duration; 2] {
     times.sort_unstable();
     [50, 99].map(|percent| times[(times.len() - 1) * percent / 100])

@@ -1,10 +1,7 @@
 //! The HTTP surface ([`crate::http`]), carried by axum.
 
-pub use crate::http::{Document, FieldForm};
-
 use std::{future::Future, io, sync::Arc};
 
-use crate::http::{self as surface, BODY_LIMIT_BYTES, Limits};
 use axum::{
     Router,
     body::Body,
@@ -12,31 +9,13 @@ use axum::{
     response::Response,
 };
 use futures::StreamExt;
-use onewindow::{AcquireRequest, Amount, Decision, Limit, PreviewOutcome, Settlement, Subject};
-use onewindow_host::Limiter;
+use onewindow_host::dynamo::Http;
 use tokio::net::TcpListener;
 
+use crate::http::{self as surface, BODY_LIMIT_BYTES};
+
 /// What the HTTP surface serves.
-pub type Service = surface::Service<Limiter>;
-
-impl Limits for Limiter {
-    async fn acquire(&self, request: AcquireRequest) -> (Decision, bool) {
-        let answer = Self::acquire(self, request).await;
-        (answer.decision, answer.degraded)
-    }
-
-    async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settlement {
-        Self::settle(self, table, lease, actual).await.settlement
-    }
-
-    async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> PreviewOutcome {
-        Self::preview(self, subject, limits).await.outcome
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.options().clock.now_ms()
-    }
-}
+pub type Service = surface::Service<Http>;
 
 /// The routes.
 pub fn router(service: Service) -> Router {
@@ -49,7 +28,7 @@ async fn answer(State(service): State<Arc<Service>>, request: Request) -> Respon
     service.answer(&parts.method, &parts.uri, body).await.map(Body::from)
 }
 
-/// As much of a body as the surface wants.
+/// As much of a body as the surface reads.
 ///
 /// # Errors
 /// Where the client stopped sending it.

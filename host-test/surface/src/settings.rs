@@ -18,10 +18,11 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use onewindow::Limit;
-
 use onewindow_host::{
-    Credentials, CredentialsError, Signer, SignerError,
-    guest::{Core, Host, Limiter, Options},
+    Client, ClientConfig, Credentials, CredentialsError, Engine, Limiter, LimiterOptions, OnUnavailable,
+    Transport,
+    dynamo::SignerError,
+    limiter::{AfterAnswer, Recorder},
 };
 
 use crate::http::{FieldForm, Service, limits_from_json};
@@ -119,17 +120,44 @@ impl Settings {
         })
     }
 
-    /// The service of a guest that decides by `core` and sends by `host`.
+    /// The client's set-up. One attempt may take half of the deadline at most.
+    #[must_use]
+    pub fn client(&self) -> ClientConfig {
+        ClientConfig {
+            attempt_timeout: self.deadline / 2,
+            ..ClientConfig::new(&self.endpoint, &self.region, self.credentials.clone())
+        }
+    }
+
+    /// How the limiter behaves.
+    #[must_use]
+    pub fn limiter(&self) -> LimiterOptions {
+        let on_unavailable = if self.allow_unavailable { OnUnavailable::Allow } else { OnUnavailable::Block };
+        LimiterOptions { deadline: self.deadline, on_unavailable, ..LimiterOptions::default() }
+    }
+
+    /// What the surface serves, by this limiter.
+    #[must_use]
+    pub fn service<T>(self, limiter: Limiter<T>) -> Service<T> {
+        let Self { table, namespace, limits, field_form, allow_origin, .. } = self;
+        Service { limiter, table, namespace, limits, field_form, allow_origin }
+    }
+
+    /// The service of an edge guest that decides by `engine`, sends by `transport` and reports each
+    /// answer to `recorder`. Call its limiter's `flush` after each answer.
     ///
     /// # Errors
     /// Where nothing can be signed.
-    pub fn guest<C: Core, H: Host>(self, core: C, host: H) -> Result<Service<Limiter<C, H>>, SettingsError> {
-        let Self { endpoint, region, credentials, table, namespace, limits, .. } = self;
-        let signer = Signer::new(&endpoint, &region, credentials)?;
-        let Self { deadline, allow_unavailable, field_form, allow_origin, .. } = self;
-        let options = Options { deadline, allow_unavailable, ..Options::default() };
-        let limiter = Limiter::new(core, host, signer, options);
-        Ok(Service { limiter, table, namespace, limits, field_form, allow_origin })
+    pub fn guest<T: Transport>(
+        self,
+        engine: impl Into<Engine>,
+        transport: T,
+        recorder: Recorder,
+    ) -> Result<Service<T>, SettingsError> {
+        let client = Client::over(transport, self.client())?;
+        let options = LimiterOptions { recorder: Some(recorder), ..self.limiter() };
+        let limiter = Limiter::over(engine, client, options, AfterAnswer::Keep);
+        Ok(self.service(limiter))
     }
 }
 

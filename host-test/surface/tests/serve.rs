@@ -8,7 +8,10 @@ use std::time::Duration;
 use common::{Fates, START_MS, TABLE, database, engines, operate, options, refusal};
 use onewindow::Limit;
 use onewindow_host::{Client, ClientConfig, Clock, Embedded, Engine, Limiter, LimiterOptions, OnUnavailable};
-use onewindow_surface::server::{self, FieldForm, Service};
+use onewindow_surface::{
+    http::FieldForm,
+    server::{self, Service},
+};
 use reqwest::{Method, Response, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -359,7 +362,7 @@ async fn a_corrupt_item_names_its_attribute() {
 }
 
 #[tokio::test]
-async fn contention_is_told_from_exhaustion() {
+async fn contention_is_not_exhaustion() {
     let database = database().await;
     let mut config = database.client_config();
     config.interpose =

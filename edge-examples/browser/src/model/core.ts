@@ -21,7 +21,7 @@ export class Refused extends Error {
   override name = "Refused";
 }
 
-/** Looks at a bucket at an instant, with the machine that every host runs. */
+/** Previews a bucket at an instant, with the machine that every host runs. */
 export function view(core: Core, { subject, items }: Bucket, nowMs: number): View {
   const table = new Table(items);
   const machine = core.begin((exports) => new exports.preview.Previewing(subject, [], undefined));

@@ -93,9 +93,9 @@ export const SAMPLES: readonly Sample[] = [
           shardItem(bench, 1, spent(87), rf, 21),
           shardItem(bench, 2, { ...spent(655.5), start: start + 14 }, rf, 28),
           shardItem(bench, 3, spent(-36), rf, 3),
-          // Told of the window and not used since, but for an older writer's 120 tokens.
+          // The window was propagated to it. Since then only an older writer spent 120 tokens.
           shardItem(bench, 4, { tokens: 210, start, applied: old, consumed: 910, mark: 790 }, start - 9 * MINUTE, 30),
-          // Never told: the message was lost.
+          // The propagation was lost.
           shardItem(bench, 5, { tokens: 318, start: old, consumed: 682 }, start - 31 * MINUTE, 30),
           shardItem(bench, 7, spent(940), rf, 30),
         ],

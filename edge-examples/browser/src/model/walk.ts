@@ -52,7 +52,7 @@ export function walk(core: Core, endMs: number): Scene[] {
     title: "One millisecond early",
     text: [
       "Four shards hold one quota of 80 tokens, 20 each. The window is nearly over, and 5 tokens are left, all on shard 1.",
-      "A request for 6 is refused, but only after a look at all shards together [R9]. Everybody is told the same instant [R13].",
+      "A request for 6 is refused, but only after a survey of all shards [R9]. Every caller gets the same instant [R13].",
     ],
     nowMs: endMs - 1,
     attempt: early,
@@ -85,7 +85,7 @@ export function walk(core: Core, endMs: number): Scene[] {
     title: "Telling the others",
     text: [
       "After the answer, one conditional write goes to each other shard [R2]: here is the new start. It never touches the tokens.",
-      "It also notes how much the shard had consumed by then. The shards are now pending [R3]: told, not yet reset.",
+      "It also notes how much the shard had consumed by then. The shards are now pending [R3]: they know the new window, but are not yet reset.",
     ],
     nowMs: endMs + 12,
     attempt: opener,
@@ -111,7 +111,7 @@ export function walk(core: Core, endMs: number): Scene[] {
   scene({
     title: "The deferred reset",
     text: [
-      "A request draws shard 1. Its reset was put off until now: to the share of 20, less the 4 that were spent since it was told [R4]. Then this request's own 2 are taken: 14.",
+      "A request draws shard 1. Its reset was put off until now: to the share of 20, less the 4 that were spent since the propagation [R4]. Then this request's own 2 are debited: 14.",
       "The balance before plays no part in it, so it does not matter what anybody did to that.",
     ],
     nowMs: endMs + 65_000,
@@ -151,7 +151,7 @@ export function walk(core: Core, endMs: number): Scene[] {
   scene({
     title: "One window",
     text: [
-      "Eight shards, some of them without an item yet, and still one window and one instant to tell.",
+      "Eight shards, some of them without an item yet, and still one window and one instant to show.",
       "What was admitted and what is left add up to 80: the four of the older writer, and eight that asked properly.",
     ],
     nowMs: busyMs + 1000,

@@ -33,11 +33,11 @@ export function reason(view: ShardView, { nowMs, drips, state }: { nowMs: number
       break;
     case "pending":
       reasons.push({
-        text: `It was told of the window that began at ${at(view.startsAtMs)}, but its balance is still from before: ${tokens(view.balanceMilli)}.`,
+        text: `The window that began at ${at(view.startsAtMs)} was propagated to it, but its balance is still from before: ${tokens(view.balanceMilli)}.`,
         rules: ["R2", "R3"],
       });
       reasons.push({
-        text: `The next request here resets it to its share of ${tokens(view.ceilingMilli)}, less what was spent since it was told. It counts with ${counts}.`,
+        text: `The next request here resets it to its share of ${tokens(view.ceilingMilli)}, less what was spent since the propagation. It counts with ${counts}.`,
         rules: ["R4"],
       });
       break;

@@ -16,7 +16,7 @@ import { Timeline, spanOf } from "./timeline.js";
 import { WalkThrough } from "./walk.js";
 import { WhatIf } from "./whatif.js";
 
-/** What is looked at. */
+/** What is read at. */
 type Source =
   | { kind: "buckets"; buckets: Bucket[]; chosen: number; note?: string }
   | { kind: "report"; photograph: Photograph; again?: () => Promise<void> };
@@ -145,15 +145,15 @@ interface QuotaProps {
 
 const hasWindow = ({ shards }: LimitPreview) => shards.some(({ endsAtMs }) => endsAtMs !== undefined);
 
-type Looked = View | { refused: string };
+type Reading = View | { refused: string };
 
 function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, setTrouble, close }: QuotaProps) {
   const clockMs = useClock();
   const bucket = source.kind === "buckets" ? source.buckets[source.chosen] : undefined;
   const nowMs = (bucket && heldMs) ?? clockMs;
-  const looked = useMemo((): Looked | undefined => bucket && look(core, bucket, nowMs), [core, bucket, nowMs]);
-  const refused = looked && "refused" in looked ? looked.refused : undefined;
-  const seen = looked && "report" in looked ? looked : undefined;
+  const reading = useMemo((): Reading | undefined => bucket && readBucket(core, bucket, nowMs), [core, bucket, nowMs]);
+  const refused = reading && "refused" in reading ? reading.refused : undefined;
+  const seen = reading && "report" in reading ? reading : undefined;
   const report: PreviewReport | undefined = source.kind === "report" ? source.photograph.report : seen?.report;
   const { entity, resource } = source.kind === "report" ? source.photograph : bucket!.subject;
 
@@ -165,7 +165,7 @@ function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, set
   // What is left at the reset instant, if nobody asks before.
   const afterReset = useMemo(() => {
     if (!bucket || resetsAtMs === undefined) return undefined;
-    const then = look(core, bucket, resetsAtMs);
+    const then = readBucket(core, bucket, resetsAtMs);
     return "report" in then ? then.report.limits.find(({ status }) => status.name === limit?.status.name) : undefined;
   }, [core, bucket, resetsAtMs, limit?.status.name]);
 
@@ -293,7 +293,7 @@ function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, set
   );
 }
 
-function look(core: Core, bucket: Bucket, nowMs: number): Looked {
+function readBucket(core: Core, bucket: Bucket, nowMs: number): Reading {
   try {
     return view(core, bucket, nowMs);
   } catch (error) {

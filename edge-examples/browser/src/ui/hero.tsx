@@ -30,7 +30,7 @@ export function Hero({ limit, drips, nowMs, resetsAtMs, held, after, stale }: Pr
             </h1>
             <p class="when">
               {drips
-                ? "A dripping limit has no reset instant; it gives back a little all the time (R12)."
+                ? "A dripping limit has no reset instant; it refills steadily (R12)."
                 : "Everything is available. The next request starts a window (R1)."}
             </p>
           </>

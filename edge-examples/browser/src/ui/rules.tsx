@@ -2,13 +2,13 @@
 
 const RULES: Record<string, string> = {
   R1: "open: the first use after a window's end starts the next one, with the full share",
-  R2: "propagate: the opener tells the other shards, without touching their tokens",
-  R3: "pending: told of a window, not yet reset for it",
-  R4: "roll: a pending shard is reset to its share, less what was spent since it was told",
+  R2: "propagate: the opener writes the new start to the other shards, without touching their tokens",
+  R3: "pending: a window was propagated, the balance is not yet reset for it",
+  R4: "roll: a pending shard is reset to its share, less what was spent since the propagation",
   R5: "record: every reset says which window it is for, and lands only on what was read",
   R7: "join: a shard made in the middle of a window takes that window's start",
   R8: "the move: a new shard's tokens come from the shard that holds its slot",
-  R9: "no false rejection: refused only after a look at all shards",
+  R9: "no false rejection: refused only after all shards were read",
   R11: "the gates: a fast write lands only in a window that is live and applied",
   R12: "ceilings: what a shard may hold at most",
   R13: "the reset instant: the latest live end, always in the future",

@@ -52,7 +52,7 @@ export function Shards({ shards, name, nowMs, drips, states }: Props) {
                       <Stored short="wa" name="window applied" value={instant(limit.windowAppliedMs, nowMs)} />
                       <Stored short="rsa" name="window length" value={limit.resetAfterSeconds === undefined ? undefined : span(Number(limit.resetAfterSeconds) * 1000)} />
                       <Stored short="tc" name="consumed in all" value={optional(limit.consumedMilli)} />
-                      <Stored short="wtc" name="consumed when told" value={optional(limit.consumedMarkMilli)} />
+                      <Stored short="wtc" name="consumed at propagation" value={optional(limit.consumedMarkMilli)} />
                       <Stored short="gc" name="grant sized for" value={limit.grantCount === undefined ? undefined : `${limit.grantCount} shards`} />
                       <Stored short="tu" name="topped up" value={optional(limit.toppedUpMilli)} />
                       <Stored short="ra" name="refill" value={limit.resetAfterSeconds === undefined ? `${tokens(limit.refillAmountMilli)} each ${span(Number(limit.refillPeriodMs))}` : undefined} />

@@ -115,7 +115,7 @@ export function Outcome({ tried }: { tried: Attempt }) {
 
 /** The calls, round by round, and those after the answer. */
 export function Trace({ tried, only }: { tried: Attempt; only?: "before" | "after" }) {
-  const told = tried.followUps.flatMap(({ request }) => (request.kind === "write" ? request.writes.flatMap(({ shard }) => shard ?? []) : []));
+  const propagated = tried.followUps.flatMap(({ request }) => (request.kind === "write" ? request.writes.flatMap(({ shard }) => shard ?? []) : []));
   return (
     <div class="trace">
       {only !== "after" && (
@@ -130,10 +130,10 @@ export function Trace({ tried, only }: { tried: Attempt; only?: "before" | "afte
       )}
       {only !== "before" && tried.decision.outcome.tag === "admitted" && (
         <>
-          <h3>{told.length === 0 ? "After the answer: nothing to tell" : `After the answer: ${shards([...new Set(told)])}`}</h3>
-          {told.length === 0 ? (
+          <h3>{propagated.length === 0 ? "After the answer: nothing to write" : `After the answer: ${shards([...new Set(propagated)])}`}</h3>
+          {propagated.length === 0 ? (
             <p class="note">
-              No window was opened and no shard was added, so no other shard has to hear of it. <Rules rules={["R2"]} />
+              No window was opened and no shard was added, so there is nothing to propagate. <Rules rules={["R2"]} />
             </p>
           ) : (
             <Calls calls={tried.followUps} />

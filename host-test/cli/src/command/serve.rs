@@ -6,7 +6,10 @@ use anyhow::Context;
 use clap::ValueEnum;
 use http::HeaderValue;
 use onewindow_host::{Limit, Limiter, LimiterOptions, OnUnavailable};
-use onewindow_surface::server::{FieldForm, Service, serve};
+use onewindow_surface::{
+    http::FieldForm,
+    server::{Service, serve},
+};
 use tokio::net::TcpListener;
 
 use super::{

@@ -2,12 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::{Credentials, SignerError, Waits, resend::ATTEMPT_TIMEOUT};
+use super::{credentials::Credentials, interpose::Interpose, resend::Waits, transport::REPLY_LIMIT_BYTES};
 
-use super::Interpose;
-
-/// How a [`Client`](super::Client) is set up. [`ClientConfig::new`] holds sensible times for a
-/// table in the same region.
+/// How a client of the table is set up. [`ClientConfig::new`] holds sensible times for a table in the
+/// same region. What only the transport can do (`connect_timeout`, `reply_limit_bytes`) holds for
+/// this crate's own HTTP transport; others bring their own.
 #[derive(Clone)]
 pub struct ClientConfig {
     /// Where the table is, an `http` or `https` URL without a path.
@@ -16,14 +15,14 @@ pub struct ClientConfig {
     pub region: String,
     /// The credentials to sign with.
     pub credentials: Credentials,
-    /// How long a connection may take to be made.
+    /// How long it may take to connect.
     pub connect_timeout: Duration,
     /// How long one attempt may take, whatever is left of the caller's deadline.
     pub attempt_timeout: Duration,
     /// The waits before a resend.
     pub waits: Waits,
-    /// The longest reply that is read, bytes; what is beyond is cut off, and what is cut off does
-    /// not count as an answer of the table.
+    /// The longest reply that is read, bytes; the rest is cut off, and what is cut off does not
+    /// count as an answer of the table.
     pub reply_limit_bytes: usize,
     /// A hook between the client and the wire, for tests and tools.
     pub interpose: Option<Arc<dyn Interpose>>,
@@ -38,10 +37,9 @@ impl ClientConfig {
             region: region.into(),
             credentials,
             connect_timeout: Duration::from_millis(500),
-            attempt_timeout: ATTEMPT_TIMEOUT,
+            attempt_timeout: Duration::from_millis(500),
             waits: Waits::default(),
-            // What a batch read of the table's may be at most.
-            reply_limit_bytes: 16 << 20,
+            reply_limit_bytes: REPLY_LIMIT_BYTES,
             interpose: None,
         }
     }
@@ -65,16 +63,4 @@ impl fmt::Debug for ClientConfig {
             .field("interpose", &self.interpose.is_some())
             .finish_non_exhaustive()
     }
-}
-
-/// Why a client cannot be set up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// Nothing can be signed for this endpoint, region or key.
-    #[error(transparent)]
-    Signer(#[from] SignerError),
-    /// The TLS or HTTP backend could not be set up.
-    #[error("the HTTP client cannot be set up: {0}")]
-    Http(#[from] reqwest::Error),
 }

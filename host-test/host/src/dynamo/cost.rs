@@ -1,15 +1,18 @@
 //! What one sequence of calls took.
 
-/// What it took to come to one decision, follow-ups left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use serde::Serialize;
+
+/// What it took to come to one decision. The follow-ups are not in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// Sequential waits for the table: the calls of one step are made at the same time.
     pub round_trips: u32,
     /// HTTP requests sent, with the resends.
     pub requests: u32,
-    /// How many of the requests were sent again after a throttle or a lost reply.
+    /// How many of the requests were sent again after a throttle, a conflict or a lost reply.
     pub resends: u32,
-    /// The operation of each call, in the order they were made, a resend not counted again.
+    /// The operation of each call, in the order they were made; a resend is not counted again.
+    #[serde(skip)]
     pub operations: Vec<&'static str>,
 }
 

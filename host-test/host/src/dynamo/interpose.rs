@@ -1,6 +1,6 @@
 //! A hook between the client and the wire: what tests lose, delay and replace.
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use onewindow::{Call, Reply};
 
 /// What becomes of a request that is about to be sent.

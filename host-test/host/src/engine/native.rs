@@ -5,26 +5,41 @@ use onewindow::{
     Settlement, Step, Subject,
 };
 
-use super::{Machine, PreviewDecision};
+use super::machine::{Core, Machine, PreviewDecision};
 
-pub(super) fn acquire(request: AcquireRequest) -> Box<dyn Machine<Decision>> {
-    Box::new(Acquire::new(request))
-}
+/// The core as a Rust library.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Native;
 
-pub(super) fn cascade(levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
-    Box::new(Cascade::new(levels))
-}
+impl Core for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
 
-pub(super) fn settle(table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
-    Box::new(Settle::new(table, lease, actual))
-}
+    fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+        Box::new(Acquire::new(request))
+    }
 
-pub(super) fn preview(
-    subject: Subject,
-    limits: Vec<Limit>,
-    hint: Option<&Hint>,
-) -> Box<dyn Machine<PreviewDecision>> {
-    Box::new(Preview::new(subject, limits, hint))
+    fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+        Box::new(Cascade::new(levels))
+    }
+
+    fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
+        Box::new(Settle::new(table, lease, actual))
+    }
+
+    fn preview(
+        &self,
+        subject: Subject,
+        limits: Vec<Limit>,
+        hint: Option<&Hint>,
+    ) -> Box<dyn Machine<PreviewDecision>> {
+        Box::new(Preview::new(subject, limits, hint))
+    }
+
+    fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
+        hint.reject(request, now_ms)
+    }
 }
 
 impl Machine<Decision> for Acquire {

@@ -1,15 +1,17 @@
 //! The loop of the crate `onewindow`: step, calls, replies, step, until a decision comes.
 
-use onewindow::{Error, ErrorCode, Step};
-use tokio::time::{Instant, timeout_at};
+use std::{pin::pin, time::Instant};
 
-use super::Inner;
+use futures_util::future::{Either, select};
+use onewindow::{Error, ErrorCode, Step};
+
+use super::Limiter;
 use crate::{
-    dynamo::Cost,
-    engine::{Engine, Machine},
+    dynamo::{Cost, Transport},
+    engine::{Engine, Machine, Slot},
 };
 
-/// Steps any machine takes at most; the core itself ends well below.
+/// Steps of a machine at most; the core itself ends well below.
 const MAX_STEPS: usize = 64;
 
 /// Why there is no decision.
@@ -29,22 +31,33 @@ impl From<Undecided> for Error {
     }
 }
 
-/// Drives the machine that `begin` makes to its decision.
-pub(super) async fn drive<D>(
-    inner: &Inner,
-    begin: impl FnOnce(&Engine) -> Box<dyn Machine<D>>,
-    cost: &mut Cost,
-) -> Result<D, Undecided> {
-    let Inner { engine, client, options, .. } = inner;
-    let deadline = Instant::now() + options.deadline;
-    let _slot = timeout_at(deadline, engine.slot()).await.map_err(|_| Undecided::Busy)?;
-    let mut machine = begin(engine);
-    let mut replies = Vec::new();
-    for _ in 0..MAX_STEPS {
-        match machine.advance(options.clock.now_ms(), &replies) {
-            Step::Perform(calls) => replies = client.perform(&calls, deadline, cost).await,
-            Step::Done(decision) => return Ok(decision),
+impl<T: Transport> Limiter<T> {
+    /// Drives the machine that `begin` makes to its decision.
+    pub(super) async fn drive<D>(
+        &self,
+        begin: impl FnOnce(&Engine) -> Box<dyn Machine<D>>,
+        cost: &mut Cost,
+    ) -> Result<D, Undecided> {
+        let deadline = self.deadline();
+        let _slot = self.slot(deadline).await?;
+        let mut machine = begin(self.engine());
+        let mut replies = Vec::new();
+        for _ in 0..MAX_STEPS {
+            match machine.advance(self.now_ms(), &replies) {
+                Step::Perform(calls) => replies = self.client().perform(&calls, deadline, cost).await,
+                Step::Done(decision) => return Ok(decision),
+            }
+        }
+        Err(Undecided::Runaway)
+    }
+
+    /// Room for the machine, where the engine has only so much.
+    async fn slot(&self, deadline: Instant) -> Result<Option<Slot>, Undecided> {
+        let Some(slot) = self.engine().slot() else { return Ok(None) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        match select(slot, pin!(self.client().transport().pause(left))).await {
+            Either::Left((slot, _)) => Ok(Some(slot)),
+            Either::Right(_) => Err(Undecided::Busy),
         }
     }
-    Err(Undecided::Runaway)
 }

@@ -1,67 +1,107 @@
-//! What is done after the answer: nobody waits for it, and the end of the process does.
+//! What is done after the answer. Nobody waits for it but [`Limiter::flush`](super::Limiter::flush).
 
 use std::{
+    fmt,
+    future::poll_fn,
+    mem,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    task::{Poll, Waker},
+    time::{Duration, Instant},
 };
 
-use onewindow::{
-    Call, Reply,
-    wire::{Classification, classify},
-};
-use tokio::{sync::watch, time::Instant};
+use futures_util::future::join_all;
+use onewindow::Call;
 
-use crate::dynamo::{Client, Cost};
+use crate::dynamo::{Client, Cost, Transport, failure};
+
+/// When the calls that follow an answer are made.
+#[derive(Debug)]
+pub enum AfterAnswer<T> {
+    /// At the next [`Limiter::flush`](super::Limiter::flush): for edge guests, since only they know
+    /// when their answer has gone out.
+    Keep,
+    /// At once, in a task that this function spawns.
+    Spawn(fn(FollowUp<T>)),
+}
+
+/// The calls that follow one answer.
+#[derive(Debug)]
+#[must_use = "they are not made before it is run"]
+pub struct FollowUp<T> {
+    client: Client<T>,
+    calls: Vec<Call>,
+    within: Duration,
+    open: Open,
+}
 
 /// What became of the follow-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FollowUpStats {
     /// Calls made.
     pub calls: u64,
-    /// Calls that never came to an answer of the table's. A condition that failed is an answer.
+    /// Calls that never got an answer of the table's. A condition that failed is an answer.
     pub failed: u64,
 }
 
+impl<T: Transport> FollowUp<T> {
+    /// Makes the calls at the same time.
+    pub async fn run(self) {
+        let Self { client, calls, within, open } = self;
+        let replies = client.perform(&calls, Instant::now() + within, &mut Cost::default()).await;
+        for (call, reply) in calls.iter().zip(&replies) {
+            open.0.calls.fetch_add(1, Ordering::Relaxed);
+            if let Some(reason) = failure(reply) {
+                open.0.failed.fetch_add(1, Ordering::Relaxed);
+                // Safe: the next use of the shard finds out by itself, and the caller was answered.
+                tracing::warn!(operation = call.operation, %reason, "a follow-up failed");
+            }
+        }
+    }
+}
+
+/// The follow-ups of one limiter.
 #[derive(Debug)]
-pub(super) struct FollowUps {
-    /// Tasks under way.
-    running: watch::Sender<usize>,
+pub(super) struct FollowUps<T> {
+    after: AfterAnswer<T>,
+    kept: Mutex<Vec<FollowUp<T>>>,
     counts: Arc<Counts>,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    calls: AtomicU64,
-    failed: AtomicU64,
-}
-
-impl Default for FollowUps {
-    fn default() -> Self {
-        Self { running: watch::Sender::new(0), counts: Arc::default() }
+impl<T: Transport> FollowUps<T> {
+    pub(super) fn new(after: AfterAnswer<T>) -> Self {
+        Self { after, kept: Mutex::default(), counts: Arc::default() }
     }
-}
 
-impl FollowUps {
-    /// Makes the calls at the same time, in a task of their own.
-    pub(super) fn begin(&self, client: &Client, calls: Vec<Call>, deadline: Duration) {
-        if calls.is_empty() {
-            return;
+    /// Begins or keeps the calls; how many they are.
+    pub(super) fn begin(&self, client: &Client<T>, calls: Vec<Call>, within: Duration) -> usize {
+        let begun = calls.len();
+        if begun > 0 {
+            let open = Open::new(&self.counts);
+            let follow_up = FollowUp { client: client.clone(), calls, within, open };
+            match self.after {
+                AfterAnswer::Keep => lock(&self.kept).push(follow_up),
+                AfterAnswer::Spawn(spawn) => spawn(follow_up),
+            }
         }
-        let running = Running::new(&self.running);
-        let (client, counts) = (client.clone(), Arc::clone(&self.counts));
-        tokio::spawn(async move {
-            let replies = client.perform(&calls, Instant::now() + deadline, &mut Cost::default()).await;
-            calls.iter().zip(&replies).for_each(|(call, reply)| counts.add(call, reply));
-            drop(running);
-        });
+        begun
     }
 
+    /// Makes what is kept, and waits for what is under way.
     pub(super) async fn flush(&self) {
-        // Fails only without a sender, and `self` is one.
-        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+        let kept = mem::take(&mut *lock(&self.kept));
+        join_all(kept.into_iter().map(FollowUp::run)).await;
+        poll_fn(|context| {
+            let mut open = lock(&self.counts.open);
+            if open.follow_ups == 0 {
+                return Poll::Ready(());
+            }
+            open.waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     pub(super) fn stats(&self) -> FollowUpStats {
@@ -72,35 +112,47 @@ impl FollowUps {
     }
 }
 
-impl Counts {
-    fn add(&self, call: &Call, reply: &Reply) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let reason = match classify(reply) {
-            Classification::Data => return,
-            Classification::Retry(reason)
-            | Classification::Lost(reason)
-            | Classification::Unavailable(reason)
-            | Classification::Misconfigured(reason) => reason,
-            Classification::ClockSkew => "the table refuses the time of the signature".into(),
-        };
-        self.failed.fetch_add(1, Ordering::Relaxed);
-        // Safe: the next use of the shard finds out by itself, and the caller was answered.
-        tracing::warn!(operation = call.operation, %reason, "a follow-up failed");
+#[derive(Debug, Default)]
+struct Counts {
+    calls: AtomicU64,
+    failed: AtomicU64,
+    open: Mutex<OpenCount>,
+}
+
+/// Follow-ups that are not done, and who waits for their end.
+#[derive(Default)]
+struct OpenCount {
+    follow_ups: usize,
+    waiting: Vec<Waker>,
+}
+
+impl fmt::Debug for OpenCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenCount").field("follow_ups", &self.follow_ups).finish_non_exhaustive()
     }
 }
 
-/// Counts a task as long as it lives, whatever ends it.
-struct Running(watch::Sender<usize>);
+/// Counts a follow-up as long as it lives, whatever ends it.
+#[derive(Debug)]
+struct Open(Arc<Counts>);
 
-impl Running {
-    fn new(running: &watch::Sender<usize>) -> Self {
-        running.send_modify(|running| *running += 1);
-        Self(running.clone())
+impl Open {
+    fn new(counts: &Arc<Counts>) -> Self {
+        lock(&counts.open).follow_ups += 1;
+        Self(Arc::clone(counts))
     }
 }
 
-impl Drop for Running {
+impl Drop for Open {
     fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
+        let mut open = lock(&self.0.open);
+        open.follow_ups -= 1;
+        let done = if open.follow_ups == 0 { mem::take(&mut open.waiting) } else { Vec::new() };
+        drop(open); // whoever is woken may ask at once
+        done.into_iter().for_each(Waker::wake);
     }
+}
+
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

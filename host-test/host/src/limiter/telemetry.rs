@@ -1,27 +1,130 @@
-//! What an answer took and came to, for whoever listens: a `tracing` span for each, which a
-//! subscriber such as `tracing-opentelemetry` exports as it is.
+//! What an answer took and what it was, for logs and metrics: a record for each answer, and a
+//! `tracing` span for each request for tokens, which a subscriber such as `tracing-opentelemetry`
+//! exports as it is.
 //!
 //! No entity and no resource is named: an entity's id is often an API key.
 
-use std::future::Future;
-
-use onewindow::{LimitStatus, Outcome};
-use tracing::{Instrument as _, Span, field::Empty};
-
-use crate::{
-    dynamo::Cost,
-    telemetry::{outcome_name, resets_at_ms, retry_after_ms},
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
-/// What a span reports at its end. Its duration is the latency of the answer.
-pub(super) trait Reported {
-    fn outcome(&self) -> &Outcome;
-    fn limits(&self) -> &[LimitStatus];
-    fn cost(&self) -> &Cost;
+use onewindow::{LimitStatus, Outcome};
+use serde::Serialize;
+use tracing::{Instrument as _, Span, field::Empty};
+
+use crate::dynamo::Cost;
+
+/// An answer, as logs and metrics want it. It is displayed as one line of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnswerRecord {
+    /// `acquire`, `settle` or `preview`.
+    pub operation: &'static str,
+    /// What it came to, in the words of the contract: `admitted`, `settled`, `report`, …
+    pub outcome: &'static str,
+    /// Whether a request was let through although the table did not answer.
+    pub degraded: bool,
+    /// How long it took, ms.
+    pub latency_ms: f64,
+    /// What it took.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// The latest reset that was reported, epoch ms; none where no window is live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resets_at_ms: Option<u64>,
+    /// The wait that a rejection reported, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
 }
 
-/// Answers within a span of its own.
-pub(super) async fn in_span<T: Reported>(answer: impl Future<Output = T>) -> T {
+impl AnswerRecord {
+    /// A record without a reset and a wait.
+    pub(super) fn new(operation: &'static str, outcome: &'static str, cost: &Cost) -> Self {
+        Self {
+            operation,
+            outcome,
+            degraded: false,
+            latency_ms: 0.0,
+            cost: cost.clone(),
+            resets_at_ms: None,
+            retry_after_ms: None,
+        }
+    }
+
+    /// The record of a request for tokens.
+    pub(super) fn of_outcome(outcome: &Outcome, limits: &[LimitStatus], degraded: bool, cost: &Cost) -> Self {
+        let resets_at_ms = limits.iter().filter_map(|limit| limit.resets_at_ms).max();
+        let retry_after_ms = match outcome {
+            Outcome::Rejected { retry_after_ms } | Outcome::Contended { retry_after_ms } => {
+                Some(*retry_after_ms)
+            }
+            _ => None,
+        };
+        let record = Self::new("acquire", outcome_name(outcome), cost);
+        Self { degraded, resets_at_ms, retry_after_ms, ..record }
+    }
+}
+
+impl fmt::Display for AnswerRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The outcome as a label with few values.
+const fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Admitted(_) => "admitted",
+        Outcome::Rejected { .. } => "rejected",
+        Outcome::Contended { .. } => "contended",
+        Outcome::NeverFits { .. } => "never-fits",
+        Outcome::Disabled => "disabled",
+        Outcome::Failed(_) => "failed",
+        Outcome::Unavailable(_) => "unavailable",
+        Outcome::Misconfigured(_) => "misconfigured",
+    }
+}
+
+/// A function that is called with the record of every answer, before the answer is returned.
+#[derive(Clone)]
+pub struct Recorder(Arc<dyn Fn(&AnswerRecord) + Send + Sync>);
+
+impl Recorder {
+    /// A recorder that calls `record`.
+    pub fn new(record: impl Fn(&AnswerRecord) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(record))
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recorder").finish_non_exhaustive()
+    }
+}
+
+/// An answer that can be recorded.
+pub(super) trait Recorded {
+    /// Its record, without a latency.
+    fn record(&self) -> AnswerRecord;
+}
+
+/// Gives the recorder, where there is one, the record of the answer.
+pub(super) async fn recorded<A: Recorded>(recorder: Option<&Recorder>, answer: impl Future<Output = A>) -> A {
+    let began = Instant::now();
+    let answer = answer.await;
+    if let Some(Recorder(record)) = recorder {
+        record(&AnswerRecord { latency_ms: milliseconds(began.elapsed()), ..answer.record() });
+    }
+    answer
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// Answers within a span of its own. Its duration is the latency.
+pub(super) async fn in_span<A: Recorded>(answer: impl Future<Output = A>) -> A {
     let span = tracing::debug_span!(
         "onewindow.acquire",
         outcome = Empty,
@@ -32,16 +135,40 @@ pub(super) async fn in_span<T: Reported>(answer: impl Future<Output = T>) -> T {
         retry_after_ms = Empty,
     );
     let answer = answer.instrument(span.clone()).await;
-    record(&span, &answer);
+    if !span.is_disabled() {
+        fill_in(&span, &answer.record());
+    }
     answer
 }
 
-fn record(span: &Span, answer: &impl Reported) {
-    let outcome = answer.outcome();
-    span.record("outcome", outcome_name(outcome));
-    let Cost { round_trips, requests, resends, .. } = answer.cost();
+fn fill_in(span: &Span, record: &AnswerRecord) {
+    span.record("outcome", record.outcome);
+    let Cost { round_trips, requests, resends, .. } = &record.cost;
     span.record("round_trips", round_trips).record("requests", requests).record("resends", resends);
     // What is none stays empty.
-    span.record("resets_at_ms", resets_at_ms(answer.limits()));
-    span.record("retry_after_ms", retry_after_ms(outcome));
+    span.record("resets_at_ms", record.resets_at_ms);
+    span.record("retry_after_ms", record.retry_after_ms);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_one_line_in_the_words_of_the_span() {
+        let limits = [LimitStatus {
+            name: "session".into(),
+            capacity: 3,
+            available: 0,
+            resets_at_ms: Some(1_800_000_000_000),
+        }];
+        let outcome = Outcome::Rejected { retry_after_ms: 250 };
+        let cost = Cost { round_trips: 1, requests: 1, resends: 0, operations: vec!["UpdateItem"] };
+        let record = AnswerRecord::of_outcome(&outcome, &limits, false, &cost);
+        let latency_ms = milliseconds(Duration::from_micros(1500));
+        assert_eq!(
+            AnswerRecord { latency_ms, ..record }.to_string(),
+            r#"{"operation":"acquire","outcome":"rejected","degraded":false,"latency_ms":1.5,"round_trips":1,"requests":1,"resends":0,"resets_at_ms":1800000000000,"retry_after_ms":250}"#
+        );
+    }
 }

@@ -34,7 +34,7 @@ pub(crate) fn component() -> Engine {
         Component::embedded(ComponentOptions { instances: 64, ..ComponentOptions::default() })
             .expect("the component runs here")
     });
-    Engine::Component(component.clone())
+    Engine::from(component.clone())
 }
 
 /// An engine in memory that holds the table.
@@ -123,7 +123,7 @@ pub(crate) fn refusal(name: &str, message: &str) -> Fate {
 /// One operation on the table, past the limiter. It must succeed.
 pub(crate) async fn operate(client: &Client, operation: &'static str, body: String) {
     let call = Call { operation, body, resend: Resend::Idempotent };
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
     let replies = client.perform(&[call], deadline, &mut Cost::default()).await;
     assert!(matches!(&replies[..], [Reply::Http { status: 200, .. }]), "{operation}: {replies:?}");
 }

@@ -117,7 +117,7 @@ impl World {
 
     pub(crate) async fn call(&self, operation: &'static str, body: Json) -> Json {
         let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         let replies = self.raw.perform(&[call], deadline, &mut Cost::default()).await;
         match &replies[0] {
             Reply::Http { status: 200, body } => serde_json::from_str(body).expect("JSON"),

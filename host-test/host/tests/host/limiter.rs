@@ -282,7 +282,7 @@ async fn a_component_that_burns_its_fuel_is_stopped_and_says_so() {
     let database = database().await;
     let starved = ComponentOptions { instances: 1, step_fuel: 20_000, ..ComponentOptions::default() };
     let starved = Component::embedded(starved).unwrap();
-    let limiter = limiter(Engine::Component(starved), &database, options());
+    let limiter = limiter(Engine::from(starved), &database, options());
     // Each of them has the only instance: the one before it left nothing behind.
     for _ in 0..3 {
         let answer = limiter.acquire(request("a", 1, 1)).await;
@@ -306,7 +306,7 @@ async fn more_requests_than_instances_wait_their_turn() {
     let database = database().await;
     let few = ComponentOptions { instances: 2, ..ComponentOptions::default() };
     let options = LimiterOptions { deadline: Duration::from_secs(30), ..options() };
-    let limiter = limiter(Engine::Component(Component::embedded(few).unwrap()), &database, options);
+    let limiter = limiter(Engine::from(Component::embedded(few).unwrap()), &database, options);
     let answers = join_all((0..24).map(|index| {
         let limiter = limiter.clone();
         async move { limiter.acquire(request(&format!("e{index}"), 1, 1)).await }
@@ -330,8 +330,7 @@ fn only_instance() -> ComponentOptions {
 #[tokio::test]
 async fn an_instance_that_serves_again_has_forgotten_the_request_before() {
     let database = database().await;
-    let reused =
-        limiter(Engine::Component(Component::embedded(only_instance()).unwrap()), &database, options());
+    let reused = limiter(Engine::from(Component::embedded(only_instance()).unwrap()), &database, options());
     let native = limiter(Engine::native(), &database, options());
     for round in 0..400 {
         let answer = reused.acquire(request("a", 1_000_000, 1)).await;
@@ -347,7 +346,7 @@ async fn an_instance_that_serves_again_has_forgotten_the_request_before() {
 async fn a_caller_that_goes_away_leaves_its_instance_to_the_next() {
     let database = database().await;
     let component = Component::embedded(only_instance()).unwrap();
-    let limiter = limiter(Engine::Component(component), &database, options());
+    let limiter = limiter(Engine::from(component), &database, options());
     for _ in 0..3 {
         let mut given_up = Box::pin(limiter.acquire(request("a", 9, 1)));
         assert!(futures::poll!(&mut given_up).is_pending());

@@ -3,7 +3,10 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use onewindow::{Action, Attribute, Change, ConditionalWrite, Field, Reply, Term, Test, Value, Verb, encode};
+use onewindow::{
+    Reply,
+    internals::{Action, Attribute, Change, ConditionalWrite, Field, Term, Test, Value, Verb, encode},
+};
 use onewindow_host::{Client, Cost};
 use onewindow_model::store::{Request, Store};
 use serde_json::Value as Json;
@@ -170,7 +173,7 @@ async fn the_models_table_answers_as_the_embedded_engine_does() {
             vec![dice.write(dice.0.clone().usize(..4), false)]
         };
         let call = encode(common::TABLE, &writes).expect("a request");
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         let theirs = client.perform(std::slice::from_ref(&call), deadline, &mut Cost::default()).await;
         let request = Request::parse(call.operation, &call.body).expect("the model reads it");
         let (ours, _) = store.execute(&request);

@@ -1,4 +1,4 @@
-// What is told about a decision.
+// What goes out about a decision, a settlement and a preview.
 
 import type { LimitStatus, PreviewOutcome, Settlement, ShardView, Subject } from "../core.js";
 import type { Whole } from "../input.js";
@@ -6,10 +6,10 @@ import type { Answer } from "../limiter.js";
 import * as problems from "./problem.js";
 import type { Problem } from "./problem.js";
 
-/** What goes out: a document, or a problem. */
-export type Told = { document: object } | { problem: Problem; retryAfterMs?: bigint };
+/** A document, or a problem. */
+export type Payload = { document: object } | { problem: Problem; retryAfterMs?: bigint };
 
-export function ofAnswer(asked: Record<string, Whole>, { outcome, degraded, limits: statuses }: Answer): Told {
+export function ofAnswer(asked: Record<string, Whole>, { outcome, degraded, limits: statuses }: Answer): Payload {
   const limits = statuses.map(limit);
   switch (outcome.tag) {
     case "admitted":
@@ -19,13 +19,13 @@ export function ofAnswer(asked: Record<string, Whole>, { outcome, degraded, limi
       const contended = outcome.tag === "contended";
       const detail = contended ? "other requests won every round" : "there is not enough left";
       const violated = contended ? [] : short(asked, statuses);
-      const told = {
+      const details = {
         ...(violated.length > 0 && { "violated-policies": violated }),
         limits,
         retry_after_ms: number(outcome.val),
         ...(contended && { contended }),
       };
-      const problem = problems.quotaExceeded(`${detail}; ask again in ${outcome.val} ms`, told);
+      const problem = problems.quotaExceeded(`${detail}; ask again in ${outcome.val} ms`, details);
       return { problem, retryAfterMs: outcome.val };
     }
     case "never-fits":
@@ -37,13 +37,13 @@ export function ofAnswer(asked: Record<string, Whole>, { outcome, degraded, limi
         const detail = `let through, and counted nowhere: ${outcome.val}`;
         return { document: { admitted: false, degraded, detail, limits } };
       }
-      return otherwise(outcome);
+      return failure(outcome);
     default:
-      return otherwise(outcome);
+      return failure(outcome);
   }
 }
 
-export function ofSettlement(settlement: Settlement): Told {
+export function ofSettlement(settlement: Settlement): Payload {
   switch (settlement.tag) {
     case "settled":
       return { document: { settled: true } };
@@ -51,12 +51,12 @@ export function ofSettlement(settlement: Settlement): Told {
     case "item-gone":
       return { document: { settled: false, reason: settlement.tag } };
     default:
-      return otherwise(settlement);
+      return failure(settlement);
   }
 }
 
-export function ofPreview({ entity, resource }: Subject, outcome: PreviewOutcome): Told {
-  if (outcome.tag !== "report") return otherwise(outcome);
+export function ofPreview({ entity, resource }: Subject, outcome: PreviewOutcome): Payload {
+  if (outcome.tag !== "report") return failure(outcome);
   const { shardCount, disabled, limits } = outcome.val;
   return {
     document: {
@@ -69,16 +69,16 @@ export function ofPreview({ entity, resource }: Subject, outcome: PreviewOutcome
   };
 }
 
-/** What every operation may end in. */
-type Otherwise = Extract<Settlement, { tag: "failed" | "unavailable" | "misconfigured" }>;
+/** The failures that every operation shares. */
+type Failure = Extract<Settlement, { tag: "failed" | "unavailable" | "misconfigured" }>;
 
-function otherwise(outcome: Otherwise): Told {
+function failure(outcome: Failure): Payload {
   if (outcome.tag === "failed") return { problem: problems.failed(outcome.val) };
   const { unavailable, misconfigured } = problems;
   return { problem: outcome.tag === "unavailable" ? unavailable(outcome.val) : misconfigured(outcome.val) };
 }
 
-/** The limits that hold less than was asked for. */
+/** The limits that hold less than the request asked for. */
 function short(asked: Record<string, Whole>, statuses: LimitStatus[]): string[] {
   const holdsLess = ({ name, available }: LimitStatus) => {
     const amount = asked[name];

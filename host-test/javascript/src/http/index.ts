@@ -4,7 +4,7 @@
 import { leaseSubject, type Limiter } from "../limiter.js";
 import type { LimitInput } from "../input.js";
 import { InvalidRequest, show } from "../number.js";
-import { ofAnswer, ofPreview, ofSettlement, type Told } from "./document.js";
+import { ofAnswer, ofPreview, ofSettlement, type Payload } from "./document.js";
 import { rateLimitFields, wholeSeconds, type FieldForm } from "./fields.js";
 import { amounts, body, BodyTooLong, limits } from "./input.js";
 import * as problems from "./problem.js";
@@ -27,7 +27,7 @@ export interface Service {
   allowOrigin?: string;
 }
 
-/** Keeps the isolate alive for what is done after the answer. */
+/** Keeps the isolate alive until the follow-ups are done. */
 type WaitUntil = (promise: Promise<unknown>) => void;
 
 type Route = (service: Service, request: Request, waitUntil: WaitUntil) => Promise<Response>;
@@ -79,16 +79,16 @@ async function acquire(service: Service, request: Request, waitUntil: WaitUntil)
   const configured = limits(input["limits"]) ?? service.limits ?? [];
   const answer = await service.limiter.acquire({ subject: subject(service, input), consume, limits: configured });
   waitUntil(answer.followUps);
-  const told = ofAnswer(consume, answer);
-  const counts = "document" in told || told.problem.status === 429;
+  const payload = ofAnswer(consume, answer);
+  const counts = "document" in payload || payload.problem.status === 429;
   const form = service.fieldForm ?? "rt";
-  return respond(told, counts ? rateLimitFields(answer.limits, configured, form, BigInt(Date.now())) : {});
+  return respond(payload, counts ? rateLimitFields(answer.limits, configured, form, BigInt(Date.now())) : {});
 }
 
 async function settle(service: Service, request: Request): Promise<Response> {
   const input = await body(request, ["lease", "actual"]);
   const lease = String(input["lease"]);
-  // A lease is signed by nobody: one for another namespace is not ours to touch.
+  // Nobody signs a lease yet. One of another namespace is refused.
   const whose = leaseSubject(service.table, lease)?.namespace;
   if (whose !== service.namespace) {
     const read = whose === undefined ? "not one of ours" : `of the namespace ${show(whose)}`;
@@ -133,13 +133,13 @@ function subject({ table, namespace }: Service, { entity, resource }: Record<str
   return { table, namespace, entity: entity as string, resource: resource as string };
 }
 
-function respond(told: Told, fields: Record<string, string> = {}): Response {
+function respond(payload: Payload, fields: Record<string, string> = {}): Response {
   const headers = new Headers(fields);
-  if ("document" in told) {
+  if ("document" in payload) {
     headers.set("content-type", "application/json");
-    return new Response(JSON.stringify(told.document), { headers });
+    return new Response(JSON.stringify(payload.document), { headers });
   }
   headers.set("content-type", "application/problem+json");
-  if (told.retryAfterMs !== undefined) headers.set("retry-after", `${wholeSeconds(told.retryAfterMs)}`);
-  return new Response(JSON.stringify(told.problem), { status: told.problem.status, headers });
+  if (payload.retryAfterMs !== undefined) headers.set("retry-after", `${wholeSeconds(payload.retryAfterMs)}`);
+  return new Response(JSON.stringify(payload.problem), { status: payload.problem.status, headers });
 }

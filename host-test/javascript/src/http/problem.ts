@@ -13,9 +13,9 @@ export interface Problem {
 const IANA = "https://iana.org/assignments/http-problem-types#";
 const URN = "urn:onewindow:problem:";
 
-export const quotaExceeded = (detail: string, told: object): Problem => ({
+export const quotaExceeded = (detail: string, details: object): Problem => ({
   ...problem(429, `${IANA}quota-exceeded`, "Quota exceeded", detail),
-  ...told,
+  ...details,
 });
 
 export const unavailable = (detail: string) =>
@@ -35,7 +35,7 @@ export const neverFits = (limit: string) =>
 export const disabled = () =>
   problem(403, `${URN}disabled`, "Disabled", "the entity is switched off for this resource");
 
-/** What HTTP itself has a word for. */
+/** A plain HTTP error, without a type of its own. */
 export const http = (status: number, title: string, detail: string) => problem(status, "about:blank", title, detail);
 
 const ERRORS: Record<ErrorCode, [number, string]> = {

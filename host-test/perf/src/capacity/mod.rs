@@ -1,35 +1,29 @@
-//! Requests and capacity units, as the table counts them: by operation, by the month, and in the second
-//! in which ten thousand windows end.
+//! Requests and capacity units, as the table counts them: by operation, by month, and for ten thousand windows
+//! that end in the same second.
 
 pub(crate) mod operations;
 mod peer;
+mod price;
 mod storm;
 mod workloads;
 
-use std::{collections::HashMap, path::Path};
+use std::path::Path;
 
 use onewindow_host::Engine;
 use serde_json::json;
 
 use crate::{
-    Arguments,
+    arguments::Arguments,
+    fixture::{Fixture, NOW_MS},
     meter::Units,
-    scene::{NOW_MS, Scene},
     table::{Table, digits},
 };
 use operations::Operation;
 use peer::Peer;
+use price::{Costs, usd_per_million};
 
-/// Dollars for a million write and read request units: on-demand, standard table class, us-east-1, since
-/// November 2024 (<https://aws.amazon.com/dynamodb/pricing/on-demand/>).
-const USD_PER_MILLION_WRITTEN: f64 = 0.625;
-const USD_PER_MILLION_READ: f64 = 0.125;
-
-/// Entities that each operation is done to.
+/// Entities that each operation is measured on.
 const ENTITIES: u32 = 10;
-
-/// What each operation takes on average: ours, and the peer's, if it does it at all.
-type Costs = HashMap<(Operation, u32), [Option<Units>; 2]>;
 
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!("## By operation\n");
@@ -40,22 +34,17 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     storm::run().await
 }
 
-/// Dollars for a million of what took these units.
-fn usd_per_million(units: Units) -> f64 {
-    units.written * USD_PER_MILLION_WRITTEN + units.read * USD_PER_MILLION_READ
-}
-
 async fn by_operation(python: &Path) -> anyhow::Result<Costs> {
-    let mut scene = Scene::new(Engine::component()?).await?;
-    let (mut peer, namespace) = Peer::start(python, &scene.meter.endpoint).await?;
-    scene.namespace = namespace;
-    // It reads the configuration once, and whatever else it needs to know.
+    let mut fixture = Fixture::new(Engine::component()?).await?;
+    let (mut peer, namespace) = Peer::start(python, &fixture.meter.endpoint).await?;
+    fixture.namespace = namespace;
+    // It reads the configuration once, and what else it needs.
     let warm =
         json!({ "do": "acquire", "entity": "warm", "tokens": 1, "shard": 0, "count": 1, "now_ms": NOW_MS });
     for _ in 0..2 {
         peer.ask(&warm).await?;
     }
-    let host = scene.host(true)?;
+    let host = fixture.host(true)?;
     let mut costs = Costs::new();
     let mut table = Table::new([
         "operation",
@@ -80,12 +69,12 @@ async fn by_operation(python: &Path) -> anyhow::Result<Costs> {
                     peer.ask(&family).await?;
                 }
             }
-            let taken = [
-                Some(operation.ours(&scene, &host, &ours, shard_count).await?.units),
-                operation.theirs(&scene, &mut peer, &theirs, shard_count).await?,
+            let units = [
+                Some(operation.ours(&fixture, &host, &ours, shard_count).await?.units),
+                operation.theirs(&fixture, &mut peer, &theirs, shard_count).await?,
             ];
-            for (sum, taken) in sums.iter_mut().zip(taken) {
-                *sum = sum.zip(taken).map(|(sum, taken)| sum + taken);
+            for (sum, units) in sums.iter_mut().zip(units) {
+                *sum = sum.zip(units).map(|(sum, taken)| sum + taken);
             }
         }
         let each = sums.map(|sum| sum.map(|sum| sum.each(f64::from(ENTITIES))));

@@ -9,40 +9,40 @@ use serde_json::{Value as Json, json};
 
 use super::peer::Peer;
 use crate::{
+    fixture::{CAPACITY, Fixture, NOW_MS, QUOTA, ShardState, TABLE, Usage, limits},
     meter::Units,
-    scene::{CAPACITY, Held, NOW_MS, QUOTA, Scene, TABLE, Taken, limits},
 };
 
-/// What is done to a bucket of so many shards.
+/// An operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
-    /// Taken from a live shard.
+    /// An acquire on a live shard.
     Steady,
-    /// The same by a host that has not heard of the entity: another location, or one started anew.
-    Unheard,
-    /// Refused by a live bucket that has nothing left.
+    /// The same by a host that does not know the entity: at another location, or just started.
+    UnknownEntity,
+    /// A rejection by a live bucket that has nothing left.
     Rejected,
-    /// The same once more, by a host that remembers.
+    /// The same again, by a host that remembers it.
     Remembered,
-    /// The drawn shard has nothing left, others have.
+    /// The drawn shard has nothing left, but others have.
     Elsewhere,
-    /// No shard holds it all, all of them together do.
+    /// No shard holds the amount, but all of them together do.
     Gathered,
     /// The window has ended: this use opens the next.
     Opener,
-    /// Another shard was the opener; this one resets itself.
+    /// Another shard opened the window; this one applies it.
     Pending,
     /// Nothing is stored of the entity.
     First,
-    /// A shard is made in the middle of a window; nobody was granted its part yet.
+    /// A shard is created in the middle of a window; its share is not granted yet.
     Join,
-    /// A shard is made in the middle of a window, and shard 0 holds its part.
+    /// A shard is created in the middle of a window, and shard 0 holds its share.
     Move,
-    /// All shards are looked at.
+    /// All shards are read.
     Preview,
     /// A lease is corrected to what was used.
     Settle,
-    /// An entity under a parent: taken from both.
+    /// An entity with a parent: both are debited.
     Cascade,
 }
 
@@ -51,7 +51,7 @@ use Operation as O;
 /// Every operation, with the shard counts that make a difference to it.
 pub(crate) const ALL: [(Operation, u32); 21] = [
     (O::Steady, 1),
-    (O::Unheard, 8),
+    (O::UnknownEntity, 8),
     (O::Rejected, 1),
     (O::Rejected, 8),
     (O::Rejected, 32),
@@ -73,7 +73,7 @@ pub(crate) const ALL: [(Operation, u32); 21] = [
     (O::Cascade, 1),
 ];
 
-/// What is taken, and what it turns out to have been.
+/// The estimate of a settled acquire, and the actual use.
 const ESTIMATE: u64 = 5;
 const ACTUAL: u64 = 3;
 
@@ -85,7 +85,7 @@ impl Operation {
         };
         match self {
             O::Steady => "steady acquire".into(),
-            O::Unheard => of("steady acquire by a host that has not heard of it"),
+            O::UnknownEntity => of("steady acquire by a host that does not know it"),
             O::Rejected => of("rejection"),
             O::Remembered => of("rejection, remembered"),
             O::Elsewhere => of("the drawn shard is short, another serves"),
@@ -105,7 +105,7 @@ impl Operation {
         !matches!(self, O::Rejected | O::Remembered)
     }
 
-    /// Tokens to ask for.
+    /// The amount of the request.
     fn tokens(self, shard_count: u32) -> u64 {
         match self {
             O::Gathered => CAPACITY / u64::from(shard_count) * 2,
@@ -119,58 +119,58 @@ impl Operation {
         u32::from(matches!(self, O::Join | O::Move))
     }
 
-    /// A live bucket, on which everybody may warm up.
-    async fn put_live(self, scene: &Scene, entity: &str, shard_count: u32) -> anyhow::Result<()> {
+    /// Writes a live bucket, for the requests before the measured one.
+    async fn put_live(self, fixture: &Fixture, entity: &str, shard_count: u32) -> anyhow::Result<()> {
         match self {
             O::First | O::Cascade => Ok(()),
-            _ => scene.put_all(entity, Held::live(shard_count)).await,
+            _ => fixture.put_all(entity, ShardState::live(shard_count)).await,
         }
     }
 
-    /// What the operation finds.
-    async fn stage(self, scene: &Scene, entity: &str, shard_count: u32) -> anyhow::Result<()> {
-        let live = Held::live(shard_count);
+    /// Writes the bucket that the operation finds.
+    async fn prepare(self, fixture: &Fixture, entity: &str, shard_count: u32) -> anyhow::Result<()> {
+        let live = ShardState::live(shard_count);
         match self {
             O::First | O::Cascade => Ok(()),
-            O::Steady | O::Unheard | O::Preview | O::Settle | O::Gathered => {
-                scene.put_all(entity, live).await
+            O::Steady | O::UnknownEntity | O::Preview | O::Settle | O::Gathered => {
+                fixture.put_all(entity, live).await
             }
-            O::Rejected | O::Remembered => scene.put_all(entity, Held { tokens: 0, ..live }).await,
+            O::Rejected | O::Remembered => fixture.put_all(entity, ShardState { tokens: 0, ..live }).await,
             O::Elsewhere => {
-                scene.put_all(entity, live).await?;
-                scene.put(vec![scene.item(entity, 0, Held { tokens: 0, ..live })]).await
+                fixture.put_all(entity, live).await?;
+                fixture.put(vec![fixture.item(entity, 0, ShardState { tokens: 0, ..live })]).await
             }
-            O::Opener => scene.put_all(entity, Held::over(shard_count)).await,
+            O::Opener => fixture.put_all(entity, ShardState::over(shard_count)).await,
             O::Pending => {
-                let over = Held::over(shard_count);
-                scene.put_all(entity, Held { starts_at_ms: live.starts_at_ms, ..over }).await
+                let over = ShardState::over(shard_count);
+                fixture.put_all(entity, ShardState { starts_at_ms: live.starts_at_ms, ..over }).await
             }
             O::Join | O::Move => {
                 let key =
-                    json!({ "PK": { "S": scene.subject(entity).bucket_pk(1) }, "SK": { "S": "#STATE" } });
-                scene.call("DeleteItem", &json!({ "TableName": TABLE, "Key": key })).await?;
+                    json!({ "PK": { "S": fixture.subject(entity).bucket_pk(1) }, "SK": { "S": "#STATE" } });
+                fixture.call("DeleteItem", &json!({ "TableName": TABLE, "Key": key })).await?;
                 let held = match self {
                     O::Join => live,
-                    _ => Held { grant_count: 1, tokens: CAPACITY, ..live },
+                    _ => ShardState { grant_count: 1, tokens: CAPACITY, ..live },
                 };
-                scene.put(vec![scene.item(entity, 0, held)]).await
+                fixture.put(vec![fixture.item(entity, 0, held)]).await
             }
         }
     }
 
-    /// What it takes us.
+    /// What it uses with ours.
     pub(crate) async fn ours(
         self,
-        scene: &Scene,
+        fixture: &Fixture,
         host: &Limiter,
         entity: &str,
         shard_count: u32,
-    ) -> anyhow::Result<Taken> {
-        let request = || scene.request(entity, self.shard(), shard_count, self.tokens(shard_count));
-        self.put_live(scene, entity, shard_count).await?;
+    ) -> anyhow::Result<Usage> {
+        let request = || fixture.request(entity, self.shard(), shard_count, self.tokens(shard_count));
+        self.put_live(fixture, entity, shard_count).await?;
         match self {
             O::First => {}
-            // The first tells who is above, the second reads that entity's limits.
+            // The first learns of the parent, the second reads the parent's limits.
             O::Cascade => {
                 for _ in 0..2 {
                     let warm = host.acquire_cascading(request()).await;
@@ -178,55 +178,55 @@ impl Operation {
                 }
             }
             _ => {
-                let _ = scene.acquire(host, scene.request(entity, 0, shard_count, 1), true).await?;
+                let _ = fixture.acquire(host, fixture.request(entity, 0, shard_count, 1), true).await?;
             }
         }
-        self.stage(scene, entity, shard_count).await?;
+        self.prepare(fixture, entity, shard_count).await?;
         match self {
             O::Preview => {
-                let before = scene.meter.passed();
+                let before = fixture.meter.total();
                 let began = Instant::now();
-                let seen = host.preview(scene.subject(entity), limits(1)).await;
+                let seen = host.preview(fixture.subject(entity), limits(1)).await;
                 let answered = began.elapsed();
                 ensure!(matches!(seen.outcome, PreviewOutcome::Report(_)), "{seen:?}");
-                Ok(Taken { units: scene.meter.passed() - before, answered })
+                Ok(Usage { units: fixture.meter.total() - before, answered })
             }
             O::Settle => {
-                let (answer, _) = scene.acquire(host, request(), true).await?;
+                let (answer, _) = fixture.acquire(host, request(), true).await?;
                 let lease = answer.lease().context("an admission without a lease")?.encode();
-                let before = scene.meter.passed();
+                let before = fixture.meter.total();
                 let began = Instant::now();
                 let settled = host.settle(TABLE, &lease, vec![Amount::new(QUOTA, ACTUAL)]).await;
                 let answered = began.elapsed();
                 ensure!(settled.settlement == onewindow::Settlement::Settled, "{settled:?}");
-                Ok(Taken { units: scene.meter.passed() - before, answered })
+                Ok(Usage { units: fixture.meter.total() - before, answered })
             }
             O::Cascade => {
-                let before = scene.meter.passed();
+                let before = fixture.meter.total();
                 let began = Instant::now();
                 let answer = host.acquire_cascading(request()).await;
                 let answered = began.elapsed();
                 host.flush().await;
                 ensure!(answer.decision.outcome.is_admitted(), "{answer:?}");
-                Ok(Taken { units: scene.meter.passed() - before, answered })
+                Ok(Usage { units: fixture.meter.total() - before, answered })
             }
-            O::Unheard => {
+            O::UnknownEntity => {
                 host.forget();
                 let request = onewindow::AcquireRequest { hint: None, ..request() };
-                Ok(scene.acquire(host, request, true).await?.1)
+                Ok(fixture.acquire(host, request, true).await?.1)
             }
             O::Remembered => {
-                let _ = scene.acquire(host, request(), false).await?;
-                Ok(scene.acquire(host, request(), false).await?.1)
+                let _ = fixture.acquire(host, request(), false).await?;
+                Ok(fixture.acquire(host, request(), false).await?.1)
             }
-            _ => Ok(scene.acquire(host, request(), self.admits()).await?.1),
+            _ => Ok(fixture.acquire(host, request(), self.admits()).await?.1),
         }
     }
 
-    /// What it takes the peer; none where it refuses what could be had.
+    /// What it uses with the peer; none: the peer refuses, although all shards together hold the amount.
     pub(crate) async fn theirs(
         self,
-        scene: &Scene,
+        fixture: &Fixture,
         peer: &mut Peer,
         entity: &str,
         shard_count: u32,
@@ -242,17 +242,17 @@ impl Operation {
             ensure!(answer["outcome"] == wanted, "{self:?}: expected {wanted}: {answer}");
             Ok(())
         };
-        self.put_live(scene, entity, shard_count).await?;
+        self.put_live(fixture, entity, shard_count).await?;
         let warm_ups = if self == O::First { 0 } else { 2 };
         for _ in 0..warm_ups {
             expect(&peer.ask(&acquire("acquire", 0, 1)).await?, "admitted")?;
         }
-        self.stage(scene, entity, shard_count).await?;
-        // It remembers rejections too, and judges by what it saw last.
-        peer.ask(&json!({ "do": "forget", "entities": self == O::Unheard })).await?;
+        self.prepare(fixture, entity, shard_count).await?;
+        // The peer remembers rejections and balances too.
+        peer.ask(&json!({ "do": "forget", "entities": self == O::UnknownEntity })).await?;
         let asked = match self {
             O::Preview => json!({ "do": "check", "entity": entity, "now_ms": NOW_MS }),
-            O::Unheard => json!({ "do": "acquire", "entity": entity, "tokens": 1, "now_ms": NOW_MS }),
+            O::UnknownEntity => json!({ "do": "acquire", "entity": entity, "tokens": 1, "now_ms": NOW_MS }),
             O::Settle => {
                 expect(&peer.ask(&acquire("hold", 0, ESTIMATE)).await?, "admitted")?;
                 json!({ "do": "settle", "difference": -(i64::try_from(ESTIMATE - ACTUAL)?) })
@@ -263,12 +263,12 @@ impl Operation {
             }
             _ => asked,
         };
-        let before = scene.meter.passed();
+        let before = fixture.meter.total();
         let answer = peer.ask(&asked).await?;
         if self == O::Gathered && answer["outcome"] == "rejected" {
             return Ok(None);
         }
         expect(&answer, if self.admits() { "admitted" } else { "rejected" })?;
-        Ok(Some(scene.meter.passed() - before))
+        Ok(Some(fixture.meter.total() - before))
     }
 }

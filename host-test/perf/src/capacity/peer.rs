@@ -9,7 +9,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-use crate::scene::{CAPACITY, LENGTH_MS, QUOTA, RESOURCE, TABLE};
+use crate::fixture::{CAPACITY, LENGTH_MS, QUOTA, RESOURCE, TABLE};
 
 pub(crate) struct Peer {
     _child: Child,
@@ -38,17 +38,17 @@ impl Peer {
         let input = child.stdin.take().context("a process without an input")?;
         let output = child.stdout.take().context("a process without an output")?;
         let mut peer = Self { _child: child, input, output: BufReader::new(output).lines() };
-        let namespace = peer.hear().await?["namespace"].as_str().context("no namespace")?.to_owned();
+        let namespace = peer.read().await?["namespace"].as_str().context("no namespace")?.to_owned();
         Ok((peer, namespace))
     }
 
     pub(crate) async fn ask(&mut self, line: &Json) -> anyhow::Result<Json> {
         self.input.write_all(format!("{line}\n").as_bytes()).await?;
         self.input.flush().await?;
-        self.hear().await
+        self.read().await
     }
 
-    async fn hear(&mut self) -> anyhow::Result<Json> {
+    async fn read(&mut self) -> anyhow::Result<Json> {
         let line = self.output.next_line().await?.context("the peer ended unasked")?;
         serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))
     }

@@ -1,4 +1,4 @@
-//! Everybody's window ends in the same second, and everybody comes back at once.
+//! Ten thousand windows end in the same second, and all callers come back at once.
 
 use std::{
     collections::HashMap,
@@ -13,18 +13,18 @@ use anyhow::ensure;
 use onewindow::{AcquireRequest, Amount, Limit, Outcome};
 use onewindow_host::{Engine, Limiter};
 
-use super::usd_per_million;
+use super::price::usd_per_million;
 use crate::{
+    fixture::{Fixture, LENGTH_MS, QUOTA, ShardState},
     meter::Units,
-    scene::{Held, LENGTH_MS, QUOTA, Scene},
     table::{Table, digits, time},
 };
 
-/// Entities with one shard, and what each of them is asked for and may have.
+/// Entities with one shard: the requests for each, and its tokens.
 const ENTITIES: u32 = 10_000;
 const ASKED: u32 = 5;
 const ALLOWED: u32 = 3;
-/// Shards of the one that everybody uses, and what it is asked for and may have.
+/// The entity that all callers use: its shards, the requests for it, and its tokens.
 const SHARDS: u32 = 32;
 const HOT_ASKED: u32 = 4_000;
 const HOT_ALLOWED: u32 = 3_200;
@@ -33,8 +33,8 @@ const HOT: u32 = ENTITIES;
 const HOSTS: usize = 8;
 const AT_ONCE: usize = 8;
 
-/// What a caller was told, and after how long.
-struct Told {
+/// The answer to a caller, and its time.
+struct Answered {
     number: u32,
     outcome: Outcome,
     answered: Duration,
@@ -42,23 +42,25 @@ struct Told {
 }
 
 pub(super) async fn run() -> anyhow::Result<()> {
-    let scene = Scene::new(Engine::component()?).await?;
+    let fixture = Fixture::new(Engine::component()?).await?;
     let held = |number| match number {
-        HOT => Held { capacity: HOT_ALLOWED.into(), ..Held::over(SHARDS) },
-        _ => Held { capacity: ALLOWED.into(), ..Held::over(1) },
+        HOT => ShardState { capacity: HOT_ALLOWED.into(), ..ShardState::over(SHARDS) },
+        _ => ShardState { capacity: ALLOWED.into(), ..ShardState::over(1) },
     };
     let items = (0..=HOT).flat_map(|number| {
         let held = held(number);
         (0..held.shard_count).map(move |shard| (number, shard, held))
     });
-    scene.put(items.map(|(number, shard, held)| scene.item(&name(number), shard, held)).collect()).await?;
+    fixture
+        .put(items.map(|(number, shard, held)| fixture.item(&name(number), shard, held)).collect())
+        .await?;
 
     let mut asks: Vec<u32> = (0..ENTITIES).flat_map(|number| [number; ASKED as usize]).collect();
     asks.extend([HOT; HOT_ASKED as usize]);
     fastrand::Rng::with_seed(1).shuffle(&mut asks);
     let request = |number| {
         let request = AcquireRequest {
-            subject: scene.subject(&name(number)),
+            subject: fixture.subject(&name(number)),
             consume: vec![Amount::new(QUOTA, 1)],
             limits: vec![Limit::session(QUOTA, held(number).capacity, LENGTH_MS / 1000)],
             ..AcquireRequest::default()
@@ -67,73 +69,74 @@ pub(super) async fn run() -> anyhow::Result<()> {
     };
     let asks: Arc<[_]> = asks.into_iter().map(request).collect();
 
-    let hosts = (0..HOSTS).map(|_| scene.host(true)).collect::<anyhow::Result<Vec<_>>>()?;
+    let hosts = (0..HOSTS).map(|_| fixture.host(true)).collect::<anyhow::Result<Vec<_>>>()?;
     let next = Arc::new(AtomicUsize::new(0));
-    let before = scene.meter.passed();
+    let before = fixture.meter.total();
     let began = Instant::now();
     let callers: Vec<_> = hosts
         .iter()
         .flat_map(|host| vec![host; AT_ONCE])
         .map(|host| tokio::spawn(call(host.clone(), Arc::clone(&asks), Arc::clone(&next))))
         .collect();
-    let mut told = Vec::with_capacity(asks.len());
+    let mut answers = Vec::with_capacity(asks.len());
     for caller in callers {
-        told.extend(caller.await?);
+        answers.extend(caller.await?);
     }
     let answered_after = began.elapsed();
     for host in &hosts {
         host.flush().await;
     }
-    report(&told, answered_after, scene.meter.passed() - before)
+    report(&answers, answered_after, fixture.meter.total() - before)
 }
 
 fn name(number: u32) -> String {
     format!("user-{number}")
 }
 
-/// Takes one after the other of what is asked, as long as there is more.
-async fn call(host: Limiter, asks: Arc<[(u32, AcquireRequest)]>, next: Arc<AtomicUsize>) -> Vec<Told> {
-    let mut told = Vec::new();
+/// Sends one request after the other, as long as there are more.
+async fn call(host: Limiter, asks: Arc<[(u32, AcquireRequest)]>, next: Arc<AtomicUsize>) -> Vec<Answered> {
+    let mut answers = Vec::new();
     while let Some((number, request)) = asks.get(next.fetch_add(1, Ordering::Relaxed)) {
         let began = Instant::now();
         let answer = host.acquire(request.clone()).await;
-        told.push(Told {
+        answers.push(Answered {
             number: *number,
             outcome: answer.decision.outcome,
             answered: began.elapsed(),
             round_trips: answer.cost.round_trips,
         });
     }
-    told
+    answers
 }
 
-fn report(told: &[Told], answered_after: Duration, units: Units) -> anyhow::Result<()> {
+fn report(answers: &[Answered], answered_after: Duration, units: Units) -> anyhow::Result<()> {
     let mut admitted: HashMap<u32, u32> = HashMap::new();
-    for told in told.iter().filter(|told| told.outcome.is_admitted()) {
-        *admitted.entry(told.number).or_default() += 1;
+    for answer in answers.iter().filter(|answer| answer.outcome.is_admitted()) {
+        *admitted.entry(answer.number).or_default() += 1;
     }
     let most = |number| if number == HOT { HOT_ALLOWED } else { ALLOWED };
     let over = admitted.iter().filter(|(number, admitted)| **admitted > most(**number)).count();
     ensure!(over == 0, "{over} entities were admitted more than they may have");
 
     let mut table = Table::new(["", "10,000 entities, 1 shard each", "one entity, 32 shards"]);
-    let mut row = |what: &str, tell: &dyn Fn(&[&Told]) -> String| {
-        let of = |hot: bool| told.iter().filter(|told| (told.number == HOT) == hot).collect::<Vec<_>>();
-        table.row([what.to_owned(), tell(&of(false)), tell(&of(true))]);
+    let mut row = |what: &str, cell: &dyn Fn(&[&Answered]) -> String| {
+        let of =
+            |hot: bool| answers.iter().filter(|answer| (answer.number == HOT) == hot).collect::<Vec<_>>();
+        table.row([what.to_owned(), cell(&of(false)), cell(&of(true))]);
     };
     let count = |is: fn(&Outcome) -> bool| {
-        move |told: &[&Told]| told.iter().filter(|told| is(&told.outcome)).count().to_string()
+        move |answers: &[&Answered]| answers.iter().filter(|answer| is(&answer.outcome)).count().to_string()
     };
     let answered = |percent: usize| {
-        move |told: &[&Told]| {
-            let mut times: Vec<_> = told.iter().map(|told| told.answered).collect();
+        move |answers: &[&Answered]| {
+            let mut times: Vec<_> = answers.iter().map(|answer| answer.answered).collect();
             times.sort_unstable();
             time(times[(times.len() - 1) * percent / 100])
         }
     };
-    row("acquires", &|told| told.len().to_string());
-    row("might be admitted", &|told| {
-        if told[0].number == HOT { HOT_ALLOWED } else { ENTITIES * ALLOWED }.to_string()
+    row("acquires", &|answers| answers.len().to_string());
+    row("might be admitted", &|answers| {
+        if answers[0].number == HOT { HOT_ALLOWED } else { ENTITIES * ALLOWED }.to_string()
     });
     row("admitted", &count(Outcome::is_admitted));
     row("rejected", &count(|outcome| matches!(outcome, Outcome::Rejected { .. })));
@@ -144,8 +147,8 @@ fn report(told: &[Told], answered_after: Duration, units: Units) -> anyhow::Resu
             !matches!(outcome, Outcome::Admitted(_) | Outcome::Rejected { .. } | Outcome::Contended { .. })
         }),
     );
-    row("round trips to an answer", &|told| {
-        digits(f64::from(told.iter().map(|told| told.round_trips).sum::<u32>()) / told.len() as f64)
+    row("round trips to an answer", &|answers| {
+        digits(f64::from(answers.iter().map(|answer| answer.round_trips).sum::<u32>()) / answers.len() as f64)
     });
     row("answer, median", &answered(50));
     row("answer, 99 %", &answered(99));

@@ -1,8 +1,11 @@
-//! What a month costs, from what each operation takes.
+//! The cost of a month, from the units of each operation.
 
 use anyhow::Context;
 
-use super::{Costs, Operation as O, usd_per_million};
+use super::{
+    operations::Operation as O,
+    price::{Costs, usd_per_million},
+};
 use crate::{
     meter::Units,
     table::{Table, digits},
@@ -25,12 +28,12 @@ struct Workload {
     seen_from: f64,
     /// The share of the admissions that is settled to actual use.
     settled: f64,
-    /// Looks at what is left, millions.
+    /// Previews, millions.
     previews: f64,
 }
 
-/// A location asks the table about a blocked caller every ten seconds, and answers what comes in between
-/// by itself; a caller who tries again every second is told no by the table once in ten.
+/// A location asks the table about a blocked caller every ten seconds, and repeats the rejection in between.
+/// Of a caller that retries every second, one request in ten reaches the table.
 const REJECTIONS_THAT_REACH_THE_TABLE: f64 = 0.1;
 
 const WORKLOADS: [Workload; 3] = [
@@ -108,7 +111,7 @@ pub(super) fn print(costs: &Costs) -> anyhow::Result<()> {
         "sessions, millions (shards)",
         "new entities, thousands",
         "rejected",
-        "of them told by the table",
+        "of them by the table",
         "settled",
         "previews, millions",
     ]);

@@ -1,5 +1,5 @@
-//! How cost grows: with shards, with limits on an item, with entities, with windows open at once. Requests
-//! and units are as the table counts them; times are told by their ratio to the first, in one run.
+//! How the cost grows with shards, with limits on an item, with entities, and with open windows. Requests and
+//! units are as the table counts them. Times are ratios to the first, within one run.
 
 mod plot;
 
@@ -15,10 +15,10 @@ use onewindow_host::{Engine, Limiter};
 use serde_json::json;
 
 use crate::{
-    Arguments,
+    arguments::Arguments,
     capacity::operations::Operation,
+    fixture::{Fixture, LENGTH_MS, NOW_MS, ShardState, Usage, limits},
     meter::Units,
-    scene::{Held, LENGTH_MS, NOW_MS, Scene, Taken, limits},
     table::{Table, digits},
 };
 use plot::{Panel, Plot};
@@ -69,8 +69,8 @@ fn median(mut times: Vec<Duration>) -> f64 {
 async fn with_shards(folder: &Path) -> anyhow::Result<()> {
     const SHARDS: [u32; 6] = [1, 2, 4, 8, 16, 32];
     const TIMED: u32 = 40;
-    let scene = Scene::new(Engine::component()?).await?;
-    let (metered, direct) = (scene.host(true)?, scene.host(false)?);
+    let fixture = Fixture::new(Engine::component()?).await?;
+    let (metered, direct) = (fixture.host(true)?, fixture.host(false)?);
     let mut requests = Panel::new("requests, those after the answer too");
     let mut units = Panel::new("request units, write and read");
     let mut times = Panel::new("time to the answer, × that of 1 shard");
@@ -84,11 +84,11 @@ async fn with_shards(folder: &Path) -> anyhow::Result<()> {
         let mut answered = Vec::new();
         for shards in SHARDS {
             let entity = format!("{operation:?}-{shards}");
-            costs.push(operation.ours(&scene, &metered, &entity, shards).await?.units);
+            costs.push(operation.ours(&fixture, &metered, &entity, shards).await?.units);
             let mut goes = Vec::new();
             for go in 0..TIMED {
-                let Taken { answered, .. } =
-                    operation.ours(&scene, &direct, &format!("{entity}-{go}"), shards).await?;
+                let Usage { answered, .. } =
+                    operation.ours(&fixture, &direct, &format!("{entity}-{go}"), shards).await?;
                 goes.push(answered);
             }
             answered.push(median(goes));
@@ -106,30 +106,30 @@ async fn with_shards(folder: &Path) -> anyhow::Result<()> {
 async fn with_limits(folder: &Path) -> anyhow::Result<()> {
     const QUOTAS: usize = 20;
     const OPENED_SHARDS: u32 = 8;
-    let scene = Scene::new(Engine::component()?).await?;
-    let host = scene.host(true)?;
+    let fixture = Fixture::new(Engine::component()?).await?;
+    let host = fixture.host(true)?;
     let (mut one, mut every, mut opened) = (Vec::new(), Vec::new(), Vec::new());
     for quotas in 1..=QUOTAS {
-        let held = Held { quotas, ..Held::live(1) };
+        let held = ShardState { quotas, ..ShardState::live(1) };
         for (asked, costs) in [(1, &mut one), (quotas, &mut every)] {
             if asked > MAX_LIMITS {
                 continue;
             }
             let entity = format!("{quotas}-{asked}");
-            scene.put_all(&entity, held).await?;
-            let request = asking(&scene, &entity, 0, 1, asked);
-            costs.push(scene.acquire(&host, request, true).await?.1.units);
+            fixture.put_all(&entity, held).await?;
+            let request = asking(&fixture, &entity, 0, 1, asked);
+            costs.push(fixture.acquire(&host, request, true).await?.1.units);
         }
         if quotas <= MAX_LIMITS {
             let entity = format!("{quotas}-opened");
-            scene.put_all(&entity, Held { quotas, ..Held::over(OPENED_SHARDS) }).await?;
-            let request = asking(&scene, &entity, 0, OPENED_SHARDS, quotas);
-            opened.push(scene.acquire(&host, request, true).await?.1.units);
+            fixture.put_all(&entity, ShardState { quotas, ..ShardState::over(OPENED_SHARDS) }).await?;
+            let request = asking(&fixture, &entity, 0, OPENED_SHARDS, quotas);
+            opened.push(fixture.acquire(&host, request, true).await?.1.units);
         }
     }
     let cost = |engine: &Engine, asked: fn(usize) -> usize| {
         let quotas = (1..=QUOTAS).filter(|quotas| asked(*quotas) <= MAX_LIMITS);
-        let times = quotas.map(|quotas| decision(&scene, engine, quotas, asked(quotas)));
+        let times = quotas.map(|quotas| decision(&fixture, engine, quotas, asked(quotas)));
         anyhow::Ok(relative(times.collect::<anyhow::Result<_>>()?))
     };
     let [native, component] = [Engine::native(), Engine::component()?];
@@ -151,19 +151,19 @@ async fn with_limits(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// One token of each of the first quotas.
-fn asking(scene: &Scene, entity: &str, shard: u32, shard_count: u32, quotas: usize) -> AcquireRequest {
+fn asking(fixture: &Fixture, entity: &str, shard: u32, shard_count: u32, quotas: usize) -> AcquireRequest {
     let limits = limits(quotas);
     let consume = limits.iter().map(|limit| Amount::new(&limit.name, 1)).collect();
-    AcquireRequest { consume, limits, ..scene.request(entity, shard, shard_count, 1) }
+    AcquireRequest { consume, limits, ..fixture.request(entity, shard, shard_count, 1) }
 }
 
-/// Seconds of a steady decision on an item of so many quotas: the fastest of some series, which the
-/// machine's other work disturbed least.
-fn decision(scene: &Scene, engine: &Engine, quotas: usize, asked: usize) -> anyhow::Result<f64> {
+/// Seconds of a steady decision on an item with this many quotas: of the fastest series, which other work on
+/// the machine disturbed least.
+fn decision(fixture: &Fixture, engine: &Engine, quotas: usize, asked: usize) -> anyhow::Result<f64> {
     const SERIES: usize = 15;
     const GOES: u32 = 300;
-    let request = asking(scene, "user-1", 0, 1, asked);
-    let item = scene.item("user-1", 0, Held { quotas, ..Held::live(1) });
+    let request = asking(fixture, "user-1", 0, 1, asked);
+    let item = fixture.item("user-1", 0, ShardState { quotas, ..ShardState::live(1) });
     let landed = [Reply::Http { status: 200, body: json!({ "Attributes": item }).to_string() }];
     let decide = || {
         let mut machine = engine.acquire(request.clone());
@@ -185,47 +185,57 @@ fn decision(scene: &Scene, engine: &Engine, quotas: usize, asked: usize) -> anyh
 
 // ---- entities and windows ----
 
-/// So many, ten times as many, and so on.
+/// 1, 10, 100, and so on.
 fn powers_of_ten(most: usize) -> Vec<usize> {
     std::iter::successors(Some(1), |number| Some(number * 10)).take_while(|number| *number <= most).collect()
 }
 
-/// Acquires of random entities among so many, one after the other: what passed, and the median answer.
-async fn steady(scene: &Scene, host: &Limiter, entities: usize, goes: usize) -> anyhow::Result<(Units, f64)> {
+/// Acquires of random entities, one after the other: the units of each, and the median time to the answer.
+async fn steady(
+    fixture: &Fixture,
+    host: &Limiter,
+    entities: usize,
+    goes: usize,
+) -> anyhow::Result<(Units, f64)> {
     let mut random = fastrand::Rng::with_seed(1);
-    let before = scene.meter.passed();
+    let before = fixture.meter.total();
     let mut answers = Vec::with_capacity(goes);
     for _ in 0..goes {
-        // The write budget of a single entity comes back meanwhile.
-        scene.clock.advance(Duration::from_millis(5));
+        // The write budget of a single entity is refilled meanwhile.
+        fixture.clock.advance(Duration::from_millis(5));
         let entity = format!("user-{}", random.usize(..entities));
-        let request = AcquireRequest { hint: None, seed: 0, ..plain(scene, &entity) };
-        answers.push(scene.acquire(host, request, true).await?.1.answered);
+        let request = AcquireRequest { hint: None, seed: 0, ..plain(fixture, &entity) };
+        answers.push(fixture.acquire(host, request, true).await?.1.answered);
     }
-    Ok(((scene.meter.passed() - before).each(goes as f64), median(answers)))
+    Ok(((fixture.meter.total() - before).each(goes as f64), median(answers)))
 }
 
-/// One token, and nothing remembered but what the host itself does.
-fn plain(scene: &Scene, entity: &str) -> AcquireRequest {
-    let consume = vec![Amount::new(crate::scene::QUOTA, 1)];
-    AcquireRequest { subject: scene.subject(entity), consume, limits: limits(1), ..AcquireRequest::default() }
+/// A request for one token, without a hint.
+fn plain(fixture: &Fixture, entity: &str) -> AcquireRequest {
+    let consume = vec![Amount::new(crate::fixture::QUOTA, 1)];
+    AcquireRequest {
+        subject: fixture.subject(entity),
+        consume,
+        limits: limits(1),
+        ..AcquireRequest::default()
+    }
 }
 
 async fn with_entities(folder: &Path) -> anyhow::Result<()> {
     const MOST: usize = 100_000;
     const GOES: usize = 1000;
-    let scene = Scene::new(Engine::component()?).await?;
-    let (metered, direct) = (scene.host(true)?, scene.host(false)?);
+    let fixture = Fixture::new(Engine::component()?).await?;
+    let (metered, direct) = (fixture.host(true)?, fixture.host(false)?);
     let places = powers_of_ten(MOST);
     let (mut costs, mut answered, mut there) = (Vec::new(), Vec::new(), 0);
     for entities in &places {
         let more = there..*entities;
-        scene
-            .put(more.map(|number| scene.item(&format!("user-{number}"), 0, Held::live(1))).collect())
+        fixture
+            .put(more.map(|number| fixture.item(&format!("user-{number}"), 0, ShardState::live(1))).collect())
             .await?;
         there = *entities;
-        costs.push(steady(&scene, &metered, there, GOES).await?.0);
-        answered.push(steady(&scene, &direct, there, GOES).await?.1);
+        costs.push(steady(&fixture, &metered, there, GOES).await?.0);
+        answered.push(steady(&fixture, &direct, there, GOES).await?.1);
     }
     let panels = vec![
         Panel::new("a steady acquire, mean")
@@ -239,29 +249,29 @@ async fn with_entities(folder: &Path) -> anyhow::Result<()> {
 async fn with_windows(folder: &Path) -> anyhow::Result<()> {
     const MOST: usize = 10_000;
     const TIMED: usize = 500;
-    let scene = Scene::new(Engine::component()?).await?;
-    let (metered, direct) = (scene.host(true)?, scene.host(false)?);
+    let fixture = Fixture::new(Engine::component()?).await?;
+    let (metered, direct) = (fixture.host(true)?, fixture.host(false)?);
     let places = powers_of_ten(MOST);
     let (mut costs, mut answered, mut there) = (Vec::new(), Vec::new(), 0);
     for windows in &places {
         let live = |number| {
-            let began_ms = scene.clock.now_ms() - 1000;
-            let held = Held { starts_at_ms: began_ms, applied_ms: began_ms, ..Held::live(1) };
-            scene.item(&format!("user-{number}"), 0, held)
+            let began_ms = fixture.clock.now_ms() - 1000;
+            let held = ShardState { starts_at_ms: began_ms, applied_ms: began_ms, ..ShardState::live(1) };
+            fixture.item(&format!("user-{number}"), 0, held)
         };
-        scene.put((there..*windows).map(live).collect()).await?;
+        fixture.put((there..*windows).map(live).collect()).await?;
         there = *windows;
-        let before = scene.meter.passed();
-        all_end(&scene, &metered, there).await?;
-        costs.push((scene.meter.passed() - before).each(there as f64));
+        let before = fixture.meter.total();
+        all_end(&fixture, &metered, there).await?;
+        costs.push((fixture.meter.total() - before).each(there as f64));
         let mut answers = Vec::new();
         while answers.len() < TIMED {
-            answers.extend(all_end(&scene, &direct, there).await?);
+            answers.extend(all_end(&fixture, &direct, there).await?);
         }
         answered.push(median(answers));
     }
     let panels = vec![
-        Panel::new("the acquire that opens a window anew, mean")
+        Panel::new("the acquire that opens the next window, mean")
             .line("requests", costs.iter().map(|units| units.requests).collect())
             .line("request units", costs.iter().map(|units| all(*units)).collect()),
         Panel::new("time to the answer, × that of 1 window").line("opener", relative(answered)),
@@ -269,13 +279,13 @@ async fn with_windows(folder: &Path) -> anyhow::Result<()> {
     show(&Plot { name: "windows", over: "windows that end together", places, panels }, folder)
 }
 
-/// Every window ends, and each entity comes back once: what the answers took.
-async fn all_end(scene: &Scene, host: &Limiter, entities: usize) -> anyhow::Result<Vec<Duration>> {
-    scene.clock.advance(Duration::from_millis(2 * LENGTH_MS));
+/// Every window ends, and each entity acquires once: the times to the answers.
+async fn all_end(fixture: &Fixture, host: &Limiter, entities: usize) -> anyhow::Result<Vec<Duration>> {
+    fixture.clock.advance(Duration::from_millis(2 * LENGTH_MS));
     let mut answers = Vec::with_capacity(entities);
     for number in 0..entities {
-        let request = plain(scene, &format!("user-{number}"));
-        answers.push(scene.acquire(host, request, true).await?.1.answered);
+        let request = plain(fixture, &format!("user-{number}"));
+        answers.push(fixture.acquire(host, request, true).await?.1.answered);
     }
     Ok(answers)
 }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, anyhow};
 use plotters::prelude::*;
 
-/// Colours that are told apart in print and by most eyes (Okabe and Ito).
+/// Colours that are distinct in print and by most eyes (Okabe and Ito).
 const COLOURS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

@@ -1,20 +1,19 @@
-//! What is told about a decision: one document, whoever asks.
+//! The answer to a request as one JSON document, whoever asks.
 
-use http::{Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use onewindow::{
     Amount, Decision, LimitPreview, LimitStatus, Outcome, PreviewOutcome, PreviewReport, Settlement,
     ShardView, Subject, WindowState,
 };
 use serde::Serialize;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
-    json,
     number::JsonNumber,
     problem::{Problem, QuotaDetails},
+    status::LimitDocument,
 };
 
-/// The answer to a request, as JSON tells it.
+/// The answer to a request, as JSON.
 #[derive(Debug)]
 pub struct Document(Content);
 
@@ -59,18 +58,6 @@ struct PreviewedLimit {
     #[serde(flatten)]
     limit: LimitDocument,
     shards: Vec<ShardDocument>,
-}
-
-/// Where a limit stands.
-#[derive(Debug, Serialize)]
-pub(super) struct LimitDocument {
-    name: String,
-    capacity: JsonNumber,
-    available: JsonNumber,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resets_at_ms: Option<JsonNumber>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resets_at: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -195,6 +182,13 @@ impl Document {
     }
 }
 
+/// A response of this JSON.
+pub(super) fn json(body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// The limits that hold less than was asked for.
 fn violated(request: &[Amount], statuses: &[LimitStatus]) -> Vec<String> {
     let short = |status: &&LimitStatus| {
@@ -202,18 +196,6 @@ fn violated(request: &[Amount], statuses: &[LimitStatus]) -> Vec<String> {
         asked.is_some_and(|amount| i128::from(amount.tokens) > i128::from(status.available))
     };
     statuses.iter().filter(short).map(|status| status.name.clone()).collect()
-}
-
-impl From<&LimitStatus> for LimitDocument {
-    fn from(status: &LimitStatus) -> Self {
-        Self {
-            name: status.name.clone(),
-            capacity: status.capacity.into(),
-            available: status.available.into(),
-            resets_at_ms: status.resets_at_ms.map(Into::into),
-            resets_at: status.resets_at_ms.and_then(rfc3339),
-        }
-    }
 }
 
 impl Previewed {
@@ -248,7 +230,7 @@ impl From<&ShardView> for ShardDocument {
     }
 }
 
-/// A window's state as it is told.
+/// A window's state, as JSON names it.
 #[must_use]
 pub fn state_name(state: WindowState) -> &'static str {
     match state {
@@ -260,22 +242,9 @@ pub fn state_name(state: WindowState) -> &'static str {
     }
 }
 
-/// RFC 3339 in UTC; none beyond the year 9999.
-fn rfc3339(ms: u64) -> Option<String> {
-    let instant = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;
-    instant.format(&Rfc3339).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn instants_are_rfc_3339_in_utc() {
-        assert_eq!(rfc3339(1_800_000_000_000).as_deref(), Some("2027-01-15T08:00:00Z"));
-        assert_eq!(rfc3339(1_800_000_000_250).as_deref(), Some("2027-01-15T08:00:00.25Z"));
-        assert_eq!(rfc3339(u64::MAX), None);
-    }
 
     #[test]
     fn the_limits_that_said_no_are_named() {

@@ -14,7 +14,7 @@ const EXACT: u64 = 1 << 53;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count(pub(super) u64);
 
-/// A number that is told: as a string where it is beyond 2^53 either way.
+/// A number that is written: as a string where it is beyond 2^53 either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JsonNumber(i128);
 
@@ -77,8 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn big_numbers_are_told_as_strings() {
-        for (told, json) in [
+    fn big_numbers_are_written_as_strings() {
+        for (number, json) in [
             (JsonNumber::from(0_u64), "0"),
             (JsonNumber::from(-5_i64), "-5"),
             (JsonNumber::from(1_u64 << 53), "9007199254740992"),
@@ -86,7 +86,7 @@ mod tests {
             (JsonNumber::from(u64::MAX), "\"18446744073709551615\""),
             (JsonNumber::from(i64::MIN), "\"-9223372036854775808\""),
         ] {
-            assert_eq!(serde_json::to_string(&told).unwrap(), json);
+            assert_eq!(serde_json::to_string(&number).unwrap(), json);
         }
     }
 

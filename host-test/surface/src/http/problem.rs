@@ -7,7 +7,7 @@ use http::{
 use onewindow::ErrorCode;
 use serde::Serialize;
 
-use super::{document::LimitDocument, fields};
+use super::{fields, status::LimitDocument};
 
 /// A problem: what it is, and what a client can do about it.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ pub(super) struct Problem {
     quota: Option<Box<QuotaDetails>>,
 }
 
-/// What a 429 tells beyond that.
+/// What a 429 says beyond that.
 #[derive(Debug, Serialize)]
 pub(super) struct QuotaDetails {
     #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]

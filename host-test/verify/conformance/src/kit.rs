@@ -1,8 +1,8 @@
-//! What the cases share: the servers of one runtime, the table behind them, and plain questions.
+//! What the cases share: the servers of one runtime, the table behind them, and simple requests.
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use http::HeaderMap;
@@ -10,7 +10,6 @@ use onewindow::{Call, Reply, Resend};
 use onewindow_host::{AcquireRequest, Amount, Client, Cost, Engine, Limit, Limiter, LimiterOptions, Subject};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::{
     proxy::Proxy,
@@ -20,28 +19,28 @@ use crate::{
 pub(crate) const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 pub(crate) const REDUCED_CAPACITY: &str =
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
-/// Every entity id of the suite begins with it; no log may hold it.
+/// Every entity id of the suite begins with it. No log may contain it.
 pub(crate) const SECRET: &str = "hush";
 pub(crate) const TABLE: &str = "conformance";
 
 /// The servers of one runtime.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    /// Straight to the table, and patient.
+    /// Directly on the table, with a long deadline.
     pub(crate) plain: Server,
-    /// Through the proxy, and as patient.
+    /// Through the proxy, with the same deadline.
     pub(crate) proxied: Server,
-    /// Through the proxy, with the default deadline; turns away where the table does not answer.
+    /// Through the proxy, with the default deadline; rejects when the table does not answer.
     pub(crate) block: Server,
-    /// As `block`, and lets through.
+    /// As `block`, but allows when the table does not answer.
     pub(crate) allow: Server,
-    /// As `allow`, on a table that is not there.
+    /// As `allow`, on a table that does not exist.
     pub(crate) misplaced: Server,
 }
 
 /// What a case works with. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) servers: Arc<Servers>,
     pub(crate) proxy: Proxy,
     pub(crate) table: Client,
@@ -50,7 +49,7 @@ pub(crate) struct World {
     pub(crate) entity: String,
 }
 
-/// What came back.
+/// An HTTP answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -58,13 +57,13 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// A session quota as a request brings it.
+/// The `limits` of a request with one session quota.
 pub(crate) fn session(capacity: u64, seconds: u64) -> Value {
     json!([{ "name": "session", "capacity": capacity, "reset_after_seconds": seconds }])
 }
 
-impl World {
-    /// As this one, for another entity.
+impl Fixture {
+    /// The same, for another entity.
     pub(crate) fn other(&self, suffix: &str) -> Self {
         Self { entity: format!("{}-{suffix}", self.entity), ..self.clone() }
     }
@@ -82,13 +81,13 @@ impl World {
         self.send(&self.servers.plain, Method::GET, path, String::new()).await
     }
 
-    /// Asks `to` for tokens of `limits`, all named `session`.
-    pub(crate) async fn take_from(&self, to: &Server, tokens: u64, limits: &Value) -> Answer {
+    /// Acquires tokens of the limit `session` on the server `to`.
+    pub(crate) async fn acquire_on(&self, to: &Server, tokens: u64, limits: &Value) -> Answer {
         self.post(to, "/acquire", &self.request(json!(tokens), limits)).await
     }
 
-    pub(crate) async fn take(&self, tokens: u64, limits: &Value) -> Answer {
-        self.take_from(&self.servers.plain, tokens, limits).await
+    pub(crate) async fn acquire(&self, tokens: u64, limits: &Value) -> Answer {
+        self.acquire_on(&self.servers.plain, tokens, limits).await
     }
 
     pub(crate) fn request(&self, tokens: Value, limits: &Value) -> Value {
@@ -100,16 +99,16 @@ impl World {
         self.post(&self.servers.plain, "/preview", &ask).await
     }
 
-    /// Waits for a line of the server's log that has all of these, `name=value`; a line of JSON says
-    /// them as its members.
-    pub(crate) async fn hears(&self, server: &Server, fields: &[&str]) {
+    /// Waits for a line of the server's log with all of these fields, `name=value`. In a line of JSON they are
+    /// members.
+    pub(crate) async fn wait_for_log(&self, server: &Server, fields: &[&str]) {
         let plain = |line: &str| line.replace("\":", "=").replace('"', "");
         for _ in 0..200 {
-            let said = server.said();
-            let tells = |line: String| {
+            let output = server.output();
+            let has_all = |line: String| {
                 fields.iter().all(|field| line.split([' ', ',', '{', '}']).any(|word| word == *field))
             };
-            if said.lines().any(|line| tells(plain(line))) {
+            if output.lines().any(|line| has_all(plain(line))) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -144,7 +143,7 @@ impl World {
         count
     }
 
-    /// Waits until all of them have.
+    /// Waits until all of them do.
     pub(crate) async fn all_start_at(&self, shards: u32, start_ms: u64) {
         for _ in 0..100 {
             if self.starting_at(shards, start_ms).await == shards as usize {
@@ -152,7 +151,7 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("not every shard was told: {:?}", self.proxy.seen(&self.entity));
+        panic!("not every shard has the window: {:?}", self.proxy.seen(&self.entity));
     }
 
     /// Sets attributes of a shard, as an operator would.
@@ -183,10 +182,10 @@ impl World {
         }
     }
 
-    /// Spreads the entity over so many shards, each with an item of its own. The shards are made by
-    /// another host: a runtime that remembers nothing would stay on the first as long as that serves.
+    /// Spreads the entity over this many shards, each with an item. Another host creates them: a runtime
+    /// without a memory would use the first shard as long as that admits.
     pub(crate) async fn spread(&self, count: u32, limits: &Value) {
-        assert_eq!(self.take(1, limits).await.status, 200);
+        assert_eq!(self.acquire(1, limits).await.status, 200);
         self.amend(0, &[("shard_count", json!({ "N": count.to_string() }))]).await;
         let quota = &limits[0];
         let of = |member: &str| quota[member].as_u64().expect("a number");
@@ -233,14 +232,14 @@ impl Answer {
         self.body["detail"].as_str().expect("a detail")
     }
 
-    /// Admitted by the table; itself.
+    /// Asserts that the table admitted it.
     #[track_caller]
     pub(crate) fn admitted(self) -> Self {
         assert_eq!((self.status, &self.body["admitted"]), (200, &json!(true)), "{self:?}");
         self
     }
 
-    /// The wait that a 429 tells, ms, its header checked against it.
+    /// The retry delay of a 429, ms; its header must agree.
     #[track_caller]
     pub(crate) fn rejected(&self) -> u64 {
         self.problem(429, QUOTA_EXCEEDED);
@@ -250,13 +249,13 @@ impl Answer {
         wait_ms
     }
 
-    /// Of the first limit.
+    /// What is left of the first limit, tokens.
     #[track_caller]
     pub(crate) fn available(&self) -> i64 {
         self.body["limits"][0]["available"].as_i64().unwrap_or_else(|| panic!("{self:?}"))
     }
 
-    /// The reset that is told for the first limit.
+    /// The reset that is reported for the first limit, epoch ms.
     pub(crate) fn resets_at_ms(&self) -> Option<u64> {
         self.body["limits"][0].get("resets_at_ms").and_then(Value::as_u64)
     }

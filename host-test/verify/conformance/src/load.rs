@@ -1,24 +1,24 @@
-//! Load: many clients on one hot entity. No error but 429s, nothing over the quota, memory flat.
+//! Load: many clients on one hot entity. Only 429s are allowed as errors, nothing beyond the quota, and flat
+//! memory.
 
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::future::join_all;
 use onewindow::{Call, Reply, Resend};
 use onewindow_host::{Client, Cost};
 use serde_json::json;
-use tokio::time::Instant;
 
-use crate::kit::{TABLE, World, session};
+use crate::kit::{Fixture, TABLE, session};
 
 /// Clients at the same time.
 const CLIENTS: u64 = 200;
-/// Answers before anything is measured: a collected heap grows until then to what it takes.
+/// Answers before anything is measured: a garbage-collected heap grows to its size until then.
 const WARM_UP: u64 = 10_000;
-/// Memory may grow by so much from the middle of the run to its end, KiB.
+/// Memory may grow by this much from the middle of the run to its end, KiB.
 const GROWTH_KIB: u64 = 32 << 10;
 /// A quota that holds everything: tokens, and seconds.
 const AMPLE: (u64, u64) = (1_000_000_000, 3600);
@@ -38,12 +38,12 @@ pub(crate) struct Measured {
     /// Tokens admitted beyond the tight quota, over all of its windows.
     pub(crate) excess: u64,
     /// The server's memory after a quarter, half and all of the time, KiB; none where the system does
-    /// not tell.
+    /// not report it.
     pub(crate) resident_kib: Option<[u64; 3]>,
 }
 
 impl Measured {
-    /// Says what is wrong.
+    /// What is wrong, if anything.
     pub(crate) fn verdict(&self) -> Result<(), String> {
         if let Some(error) = &self.first_error {
             return Err(format!("{} errors; the first: {error}", self.errors));
@@ -60,7 +60,7 @@ impl Measured {
     }
 }
 
-/// A plain conditional update on one item, from as many clients: what the engine itself can do.
+/// A plain conditional update on one item from as many clients: the limit of the engine itself.
 pub(crate) async fn ceiling(client: &Client, lasting: Duration) -> f64 {
     let update = json!({ "TableName": TABLE, "Key": { "PK": { "S": "ceiling" }, "SK": { "S": "#STATE" } },
         "UpdateExpression": "ADD #t :one", "ConditionExpression": "attribute_not_exists(#d)",
@@ -83,17 +83,17 @@ pub(crate) async fn ceiling(client: &Client, lasting: Duration) -> f64 {
 }
 
 /// After a warm-up, half of the time on a quota that holds everything, half on one that does not.
-pub(crate) async fn run(world: &World, lasting: Duration) -> Measured {
-    let resident_kib = || world.servers.plain.resident_kib();
+pub(crate) async fn run(fixture: &Fixture, lasting: Duration) -> Measured {
+    let resident_kib = || fixture.servers.plain.resident_kib();
     let quarter = async {
         tokio::time::sleep(lasting / 4).await;
         resident_kib()
     };
-    let of_ample = world.other("ample");
+    let of_ample = fixture.other("ample");
     let warm_up = hot(&of_ample, AMPLE, |answers| answers < WARM_UP / CLIENTS).await;
     let (ample, quarter) = tokio::join!(hot(&of_ample, AMPLE, within(lasting / 2)), quarter);
     let middle = resident_kib();
-    let tight = hot(&world.other("tight"), TIGHT, within(lasting / 2)).await;
+    let tight = hot(&fixture.other("tight"), TIGHT, within(lasting / 2)).await;
     let end = resident_kib();
     let (capacity, _) = TIGHT;
     Measured {
@@ -111,7 +111,7 @@ struct Tally {
     answers: u64,
     errors: u64,
     first_error: Option<String>,
-    /// Admitted, by the end of the window that was told.
+    /// Admitted, by the reported end of the window.
     by_window: HashMap<u64, u64>,
 }
 
@@ -131,19 +131,19 @@ impl Tally {
     }
 }
 
-/// Goes on for so long, however many answers a client has had.
+/// For this long, whatever the number of answers.
 fn within(lasting: Duration) -> impl Fn(u64) -> bool {
     let end = Instant::now() + lasting;
     move |_| Instant::now() < end
 }
 
-/// Every client asks, one request after the other, for as long as `more` says of its answers so far.
-async fn hot(world: &World, (capacity, seconds): (u64, u64), more: impl Fn(u64) -> bool) -> Tally {
+/// Every client sends one request after the other, while `more` holds for the number of its answers.
+async fn hot(fixture: &Fixture, (capacity, seconds): (u64, u64), more: impl Fn(u64) -> bool) -> Tally {
     let limits = session(capacity, seconds);
     let one = || async {
         let mut tally = Tally::default();
         while more(tally.answers) {
-            let answer = world.take(1, &limits).await;
+            let answer = fixture.acquire(1, &limits).await;
             tally.answers += 1;
             match answer.status {
                 200 => {

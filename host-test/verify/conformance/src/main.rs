@@ -1,6 +1,5 @@
-//! Runs one list of cases by HTTP against every runtime that serves onewindow, each in its real
-//! runtime, on the embedded DynamoDB, with the real clock; prints a table of cases by runtime, and
-//! fails if one fails.
+//! Runs one list of cases over HTTP against every runtime that serves onewindow: the real runtimes, the
+//! embedded DynamoDB, the real clock. It prints a table of cases by runtime, and fails if a case fails.
 
 mod cases;
 mod kit;
@@ -18,14 +17,14 @@ use futures::{FutureExt, StreamExt, TryFutureExt, stream};
 use onewindow_host::{Client, Embedded, table};
 
 use cases::Case;
-use kit::{SECRET, Servers, TABLE, World};
+use kit::{Fixture, SECRET, Servers, TABLE};
 use load::Measured;
 use proxy::Proxy;
 use runtime::{Runtime, Server, Setup};
 
-/// How long a request of the patient server waits for the table: no case is about a busy machine.
+/// A long deadline, so that a busy machine fails no case.
 const PATIENT: Duration = Duration::from_secs(10);
-/// The deadline that users have.
+/// The default deadline of users.
 const DEADLINE: Duration = Duration::from_secs(1);
 /// Cases at the same time.
 const AT_ONCE: usize = 4;
@@ -34,10 +33,10 @@ const NO_NAMES: &str = "entity ids are in no log";
 /// One list of cases against every runtime.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these runtimes, by name; all of them where none is named.
+    /// Only these runtimes, by name; all of them if none is named.
     #[arg(long = "runtime", value_name = "NAME")]
     runtimes: Vec<String>,
-    /// Only the cases whose name holds this.
+    /// Only the cases whose name contains this.
     #[arg(long = "case", value_name = "PART")]
     part: Option<String>,
     /// How long each runtime is put under load, seconds; 0 leaves it out.
@@ -45,7 +44,7 @@ struct Args {
     load: u64,
 }
 
-/// What became of a case: why it failed, if it did.
+/// The result of a case; the error says why it failed.
 type Verdict = Result<(), String>;
 
 /// A runtime's column.
@@ -85,10 +84,10 @@ async fn suite(args: Args) -> anyhow::Result<bool> {
     let mut columns = Vec::new();
     for runtime in &runtimes {
         let folder = folder.path().join(runtime.name());
-        let world = world(runtime.as_ref(), &folder, &database, &client, &proxy).await?;
-        let mut verdicts = run(&world, runtime.name(), &cases).await;
-        let load = if lasting.is_zero() { None } else { Some(load::run(&world, lasting).await) };
-        verdicts.push(no_names(&world.servers));
+        let fixture = fixture(runtime.as_ref(), &folder, &database, &client, &proxy).await?;
+        let mut verdicts = run(&fixture, runtime.name(), &cases).await;
+        let load = if lasting.is_zero() { None } else { Some(load::run(&fixture, lasting).await) };
+        verdicts.push(no_names(&fixture.servers));
         columns.push(Column { name: runtime.name(), verdicts, load });
     }
     let ceiling = if lasting.is_zero() { 0.0 } else { load::ceiling(&client, lasting / 2).await };
@@ -107,19 +106,19 @@ impl Column {
     }
 }
 
-/// The servers of a runtime, and the way to them.
-async fn world(
+/// The servers of a runtime, and what the cases need.
+async fn fixture(
     runtime: &dyn Runtime,
     folder: &Path,
     database: &Embedded,
     table: &Client,
     proxy: &Proxy,
-) -> anyhow::Result<World> {
+) -> anyhow::Result<Fixture> {
     let start = async |name: &str, endpoint: String, table: &str, deadline, allow| {
         let folder = folder.join(name);
-        // Where it can be left out, it is left out of the server that is put under load.
-        let tell = name != "plain";
-        let setup = Setup { endpoint, table: table.into(), deadline, allow, tell, folder };
+        // The server under load does not log answers, where that can be turned off.
+        let logs_answers = name != "plain";
+        let setup = Setup { endpoint, table: table.into(), deadline, allow, logs_answers, folder };
         Server::start(runtime, &setup).await
     };
     let servers = Servers {
@@ -136,17 +135,17 @@ async fn world(
         .build()
         .context("the HTTP client cannot be set up")?;
     let entity = format!("{SECRET}-{}", runtime.name());
-    Ok(World { servers: Arc::new(servers), proxy: proxy.clone(), table: table.clone(), http, entity })
+    Ok(Fixture { servers: Arc::new(servers), proxy: proxy.clone(), table: table.clone(), http, entity })
 }
 
 /// Runs the cases, several at once, each once and on an entity of its own.
-async fn run(world: &World, runtime: &str, cases: &[Case]) -> Vec<Verdict> {
-    let one = |(index, case): (usize, Case)| one(world.other(&index.to_string()), runtime, case);
+async fn run(fixture: &Fixture, runtime: &str, cases: &[Case]) -> Vec<Verdict> {
+    let one = |(index, case): (usize, Case)| one(fixture.other(&index.to_string()), runtime, case);
     stream::iter(cases.iter().copied().enumerate()).map(one).buffered(AT_ONCE).collect().await
 }
 
-async fn one(world: World, runtime: &str, case: Case) -> Result<(), String> {
-    let caught = AssertUnwindSafe(within_patience(case, world)).catch_unwind();
+async fn one(fixture: Fixture, runtime: &str, case: Case) -> Result<(), String> {
+    let caught = AssertUnwindSafe(within_patience(case, fixture)).catch_unwind();
     // A task of its own, that cases run at the same time.
     let verdict = tokio::spawn(caught.map_err(reason)).await.unwrap_or_else(|error| Err(error.to_string()));
     if let Err(reason) = &verdict {
@@ -155,8 +154,8 @@ async fn one(world: World, runtime: &str, case: Case) -> Result<(), String> {
     verdict
 }
 
-async fn within_patience(case: Case, world: World) {
-    let finished = tokio::time::timeout(Duration::from_secs(120), (case.run)(world)).await;
+async fn within_patience(case: Case, fixture: Fixture) {
+    let finished = tokio::time::timeout(Duration::from_secs(120), (case.run)(fixture)).await;
     finished.expect("it hangs");
 }
 
@@ -165,7 +164,7 @@ thread_local! {
     static FAILED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// What a panic said, and where; on the thread that caught it.
+/// The message and the place of a panic, on the thread that caught it.
 fn reason(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
@@ -174,7 +173,7 @@ fn reason(panic: Box<dyn Any + Send>) -> String {
 
 fn no_names(servers: &Servers) -> Verdict {
     for server in [&servers.plain, &servers.proxied, &servers.block, &servers.allow, &servers.misplaced] {
-        if let Some(line) = server.said().lines().find(|line| line.contains(SECRET)) {
+        if let Some(line) = server.output().lines().find(|line| line.contains(SECRET)) {
             return Err(format!("one is in this line: {line}"));
         }
     }
@@ -196,8 +195,8 @@ fn print(names: &[&str], columns: &[Column], ceiling: f64) {
         };
         row(name, columns.iter().map(mark).collect());
     }
-    let measured = |name: &str, tell: fn(&Measured) -> String| {
-        let cell = |column: &Column| column.load.as_ref().map_or_else(|| "-".to_owned(), tell);
+    let measured = |name: &str, cell: fn(&Measured) -> String| {
+        let cell = |column: &Column| column.load.as_ref().map_or_else(|| "-".to_owned(), cell);
         row(name, columns.iter().map(cell).collect());
     };
     println!();

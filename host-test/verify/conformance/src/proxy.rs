@@ -1,4 +1,4 @@
-//! Between a server and the table: what goes wrong on that way, by the entity a request is about.
+//! A proxy between the servers and the table. Faults are planned for each entity.
 
 use std::{
     collections::HashMap,
@@ -13,41 +13,41 @@ use http::{HeaderMap, StatusCode, header};
 use onewindow_relay::{Upstream, operation};
 use tokio::{net::TcpListener, sync::watch};
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
-    /// The table is heard to say this; it never hears the request.
-    Say(u16, String),
-    /// As `Say`, with these header fields.
-    SayWith(u16, String, Vec<(&'static str, String)>),
-    /// The table hears it, and its reply breaks off half-way.
+    /// The proxy replies this; the request does not reach the table.
+    Reply(u16, String),
+    /// As `Reply`, with these header fields.
+    ReplyWith(u16, String, Vec<(&'static str, String)>),
+    /// The request reaches the table, and the reply is cut half-way.
     CutReply,
-    /// The table never hears it, and the connection breaks.
-    Break,
-    /// Nobody ever answers.
+    /// The request does not reach the table, and the connection is cut.
+    CutRequest,
+    /// There is never a reply.
     Hang,
-    /// The table hears it when the gate is opened.
+    /// The request is forwarded when the gate opens.
     Hold(watch::Receiver<bool>),
-    /// Nothing.
-    Materialisation,
+    /// No fault: it is forwarded.
+    None,
 }
 
 /// An error as DynamoDB words it.
 pub(crate) fn refusal(name: &str, message: &str) -> Fault {
     let kind = format!("com.amazonaws.dynamodb.v20120810#{name}");
-    Fault::Say(400, serde_json::json!({ "__type": kind, "message": message }).to_string())
+    Fault::Reply(400, serde_json::json!({ "__type": kind, "message": message }).to_string())
 }
 
-/// What is in store for an entity's requests.
+/// The faults planned for an entity's requests.
 #[derive(Debug, Default)]
 struct Plan {
-    /// One after the other; then all that is `always`.
+    /// One for each request; then `always` for all others.
     next: Vec<Fault>,
     always: Option<Fault>,
     seen: Vec<Seen>,
 }
 
-/// A request that came by.
+/// A request that the proxy received.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// `UpdateItem` and so on.
@@ -75,27 +75,27 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let shared = Arc::new(Shared { table: Upstream::new(endpoint)?, plans: Mutex::default() });
-        let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
+        let router = Router::new().fallback(forward).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self { url, shared })
     }
 
-    /// The entity's next requests meet these, one after the other.
+    /// The entity's next requests have these faults, one each.
     pub(crate) fn next(&self, entity: &str, faults: impl IntoIterator<Item = Fault>) {
         self.shared.of(entity, |plan| plan.next.extend(faults));
     }
 
-    /// Every request of the entity meets this, after what is in store for the next ones.
+    /// Every request of the entity has this fault, after those planned for the next ones.
     pub(crate) fn always(&self, entity: &str, fault: Fault) {
         self.shared.of(entity, |plan| plan.always = Some(fault));
     }
 
-    /// From now on all is well for the entity.
+    /// The entity has no faults from now on.
     pub(crate) fn mend(&self, entity: &str) {
         self.shared.of(entity, |plan| (plan.next.clear(), plan.always.take()));
     }
 
-    /// What came by for an entity that something was in store for.
+    /// The requests of an entity that has a plan.
     pub(crate) fn seen(&self, entity: &str) -> Vec<Seen> {
         self.shared.of(entity, |plan| plan.seen.clone())
     }
@@ -109,35 +109,31 @@ impl Shared {
 
     fn fault(&self, body: &str, seen: Seen) -> Fault {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        // Every key holds the entity between two `#`, its own record's at the end.
+        // A shard's key has the entity between two `#`, a record's key at its end.
         let plan = plans.iter_mut().find(|(entity, _)| {
             body.contains(&format!("#{entity}#")) || body.contains(&format!("#{entity}\""))
         });
-        let Some((_, plan)) = plan else { return Fault::Materialisation };
+        let Some((_, plan)) = plan else { return Fault::None };
         plan.seen.push(seen);
-        if plan.next.is_empty() {
-            plan.always.clone().unwrap_or(Fault::Materialisation)
-        } else {
-            plan.next.remove(0)
-        }
+        if plan.next.is_empty() { plan.always.clone().unwrap_or(Fault::None) } else { plan.next.remove(0) }
     }
 }
 
-async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn forward(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let signed_for = headers.get("x-amz-date").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let seen = Seen { operation: operation(&headers).to_owned(), signed_for: signed_for.to_owned() };
     match shared.fault(&String::from_utf8_lossy(&body), seen) {
-        Fault::Say(status, body) => answer(status, Body::from(body), &[]),
-        Fault::SayWith(status, body, fields) => answer(status, Body::from(body), &fields),
-        Fault::Break => answer(200, broken(Bytes::new()), &[]),
+        Fault::Reply(status, body) => answer(status, Body::from(body), &[]),
+        Fault::ReplyWith(status, body, fields) => answer(status, Body::from(body), &fields),
+        Fault::CutRequest => answer(200, broken(Bytes::new()), &[]),
         Fault::Hang => std::future::pending().await,
         Fault::Hold(mut gate) => {
-            // A gate that is gone is open.
+            // A gate that was dropped is open.
             let _ = gate.wait_for(|open| *open).await;
-            forwarded(shared.table.pass_on(&headers, body).await, false)
+            forwarded(shared.table.forward(&headers, body).await, false)
         }
-        Fault::CutReply => forwarded(shared.table.pass_on(&headers, body).await, true),
-        Fault::Materialisation => forwarded(shared.table.pass_on(&headers, body).await, false),
+        Fault::CutReply => forwarded(shared.table.forward(&headers, body).await, true),
+        Fault::None => forwarded(shared.table.forward(&headers, body).await, false),
     }
 }
 
@@ -154,10 +150,10 @@ fn forwarded(reply: Result<http::Response<Bytes>, reqwest::Error>, cut: bool) ->
     answer(status, body, &[])
 }
 
-/// A body that begins like this, and then the connection breaks.
+/// A body that begins with this, before the connection is cut.
 fn broken(begin: Bytes) -> Body {
     let broken = stream::once(async {
-        // What was begun gets out first.
+        // The beginning is sent first.
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         Err(std::io::Error::other("broken off"))
     });

@@ -2,7 +2,7 @@
 
     worker.py ROLE PLAN       ROLE: setup | sync | async | old | reader | differ, PLAN: a JSON object
 
-A worker takes tokens at random until it is killed or its input ends. It prints one JSON object a line:
+A worker acquires tokens at random until it is killed or its input ends. It prints one JSON object a line:
 `{"acquires": …, "admitted": …, "rejected": …}`, counted since its start, and `{"error": …}` for whatever
 the library raised that is not an answer.
 """
@@ -20,7 +20,7 @@ import warnings
 from datetime import timedelta
 
 warnings.simplefilter("ignore")
-# The old writer is told of a limit it does not know on each acquire.
+# The old writer warns on each acquire of a limit that it does not know.
 logging.disable(logging.WARNING)
 
 ROLE, PLAN = sys.argv[1], json.loads(sys.argv[2])
@@ -29,7 +29,7 @@ RESOURCE = "gpt-4"
 SESSION, RATE = "session", "rpm"
 
 
-def tell(**fields):
+def report(**fields):
     print(json.dumps(fields), flush=True)
 
 
@@ -56,23 +56,23 @@ def entity():
 
 
 class Count:
-    """What was asked and answered; told now and then."""
+    """Acquires and their answers; printed now and then."""
 
     def __init__(self):
         self.acquires = self.admitted = self.rejected = 0
-        self.told = 0.0
+        self.printed = 0.0
 
     def add(self, admitted):
         self.acquires += 1
         self.admitted += admitted
         self.rejected += not admitted
-        if time.monotonic() - self.told > 0.25:
-            self.told = time.monotonic()
-            tell(acquires=self.acquires, admitted=self.admitted, rejected=self.rejected)
+        if time.monotonic() - self.printed > 0.25:
+            self.printed = time.monotonic()
+            report(acquires=self.acquires, admitted=self.admitted, rejected=self.rejected)
 
 
 def failed(error):
-    tell(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+    report(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
 
 
 def is_lost_race(error):
@@ -116,7 +116,7 @@ def setup():
         repository.create_entity(parent)
         for child in range(1, PLAN["children"] + 1):
             repository.create_entity(f"{PLAN['run']}-{period}-{child}", parent_id=parent, cascade=True)
-    tell(namespace=namespace_id)
+    report(namespace=namespace_id)
 
 
 def run_sync():
@@ -202,7 +202,7 @@ def run_reader():
         try:
             found = limiter.check_availability(line.strip(), RESOURCE)
             status = found.status(SESSION)
-            tell(resets_at_ms=status.resets_at_ms, available=status.available, now_ms=found.checked_at_ms)
+            report(resets_at_ms=status.resets_at_ms, available=status.available, now_ms=found.checked_at_ms)
         except Exception as error:
             failed(error)
 
@@ -232,11 +232,11 @@ def run_differ():
         try:
             with limiter.acquire(ask["entity"], RESOURCE, consume=ask["consume"], limits=limits):
                 pass
-            tell(outcome="admitted")
+            report(outcome="admitted")
         except RateLimitExceeded as refusal:
-            tell(outcome="rejected", retry_after_seconds=refusal.retry_after_seconds)
+            report(outcome="rejected", retry_after_seconds=refusal.retry_after_seconds)
         except Exception as error:
-            tell(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
+            report(outcome=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=6))
 
 
 def end_with_parent():

@@ -1,4 +1,4 @@
-//! What the table's history is made of: committed writes, in the order in which they landed.
+//! The table's history: writes that landed, in order.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub(crate) fn number(image: &Image, name: &str) -> Option<i128> {
     image.get(name)?.get("N")?.as_str()?.parse().ok()
 }
 
-/// Where a bucket item belongs: its bucket's key without the shard, and the shard.
+/// The bucket's key without the shard, and the shard; none: it is no bucket item.
 pub(crate) fn place(pk: &str) -> Option<(&str, u32)> {
     let (bucket, shard) = pk.rsplit_once('#')?;
     bucket.contains("/BUCKET#").then_some(())?;

@@ -1,7 +1,7 @@
-//! A mixed fleet on one table: processes of the component beside processes of zae-limiter, old and
-//! new, with clocks that are off and processes that are killed; checked from the table's history.
+//! A mixed fleet on one table: processes of the component beside processes of zae-limiter, old and new. Clocks
+//! are off and processes are killed. The table's history is checked.
 //!
-//! `fleet.sh` installs what it takes and runs it.
+//! `fleet.sh` installs what is needed and runs it.
 
 mod differ;
 mod history;
@@ -32,7 +32,7 @@ use process::{Peer, Pythons, Worker};
 use readers::Agreement;
 use recorder::Recorder;
 
-/// How long entities are used before new ones take over.
+/// How long entities are used before new ones replace them.
 const PERIOD_MS: u64 = 40_000;
 
 #[derive(Debug, Parser)]
@@ -44,14 +44,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the fleet and prints who admitted how much in each window.
+    /// Runs the fleet, and prints who admitted how much in each window.
     Run(Run),
     /// Compares single decisions on random items, in both directions.
     Differ(Differ),
     /// A process of ours in the fleet.
     #[command(hide = true)]
     Worker {
-        /// What it is told, as JSON.
+        /// Its plan, as JSON.
         plan: String,
     },
 }
@@ -82,7 +82,7 @@ struct Differ {
     /// Random buckets.
     #[arg(long, default_value_t = 3_000)]
     cases: u64,
-    /// What they are drawn from.
+    /// Another seed is another run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -91,13 +91,13 @@ struct Differ {
 struct Run {
     #[command(flatten)]
     peers: Peers,
-    /// Windows to see before it ends.
+    /// The run ends after this many windows, if there are enough acquires.
     #[arg(long, default_value_t = 300)]
     windows: usize,
-    /// Acquires to see before it ends.
+    /// The run ends after this many acquires, if there are enough windows.
     #[arg(long, default_value_t = 100_000)]
     acquires: u64,
-    /// Seconds after which it ends in any case; then it has failed.
+    /// Seconds after which the run ends and has failed.
     #[arg(long, default_value_t = 1_800)]
     patience: u64,
     /// Acquires a second, over all processes.
@@ -112,7 +112,7 @@ struct Run {
     /// Entities at the same time.
     #[arg(long, default_value_t = 8)]
     entities: u32,
-    /// How many of them debit the first one too.
+    /// How many of them debit the first one as well.
     #[arg(long, default_value_t = 2)]
     children: u32,
     /// How far the clocks of some processes are off, ms.
@@ -137,8 +137,8 @@ async fn main() -> anyhow::Result<ExitCode> {
                 plan(&recorder, &pythons, Plan { capacity: 96, window_seconds: 60, ..Plan::default() })
                     .await?;
             let peer = Peer::begin(&pythons, "differ", &plan)?;
-            let alike = differ::run(&plan, peer, differ.cases, differ.seed).await?;
-            Ok(if alike { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            let equal = differ::run(&plan, peer, differ.cases, differ.seed).await?;
+            Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Worker { plan } => {
             worker::run(serde_json::from_str(&plan).context("the plan is not one of ours")?).await?;
@@ -150,8 +150,8 @@ async fn main() -> anyhow::Result<ExitCode> {
 impl Run {
     async fn go(&self) -> anyhow::Result<bool> {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
-        let books = Arc::clone(&ledger);
-        let recorder = Recorder::start(Box::new(move |commit| lock(&books).observe(&commit))).await?;
+        let recorded = Arc::clone(&ledger);
+        let recorder = Recorder::start(Box::new(move |commit| lock(&recorded).observe(&commit))).await?;
         let pythons = self.peers.pythons();
         let wanted = Plan {
             run: "u".into(),
@@ -196,7 +196,7 @@ impl Run {
         Ok(held && in_time)
     }
 
-    /// Two of each, one of them with a clock that is off; of the old writers one.
+    /// The workers of each kind, some with clocks that are off, and one old writer.
     fn workers(&self, plan: &Plan) -> Vec<Worker> {
         let skew = self.skew_ms;
         let places = [
@@ -222,7 +222,7 @@ impl Run {
             .collect()
     }
 
-    /// Kills now and then, until enough was seen; false: it took too long.
+    /// Kills a worker now and then, until there is enough; false: the time ran out.
     async fn watch(
         &self,
         workers: &mut [Worker],
@@ -230,29 +230,27 @@ impl Run {
         ledger: &Mutex<Ledger>,
     ) -> anyhow::Result<bool> {
         let began = Instant::now();
-        let mut told = 0;
+        let mut reported = 0;
         loop {
             sleep(Duration::from_secs(fastrand::u64(3..7))).await;
             for worker in workers.iter_mut() {
-                anyhow::ensure!(!worker.has_ended(), "{} ended unasked", worker.name);
+                anyhow::ensure!(!worker.has_ended(), "{} ended by itself", worker.name);
             }
-            let acquires: u64 = workers.iter().map(|worker| lock(&worker.heard).total()[0]).sum();
+            let acquires: u64 = workers.iter().map(|worker| lock(&worker.progress).total()[0]).sum();
             let (windows, violations) = {
                 let ledger = lock(ledger);
                 (report::windows(&ledger).len(), ledger.violations.len())
             };
             let elapsed = began.elapsed().as_secs();
-            if elapsed >= told + 15 {
-                told = elapsed;
-                tell(&format!(
-                    "{elapsed} s: {acquires} acquires, {windows} windows, {violations} violations"
-                ));
+            if elapsed >= reported + 15 {
+                reported = elapsed;
+                log(&format!("{elapsed} s: {acquires} acquires, {windows} windows, {violations} violations"));
             }
             if windows >= self.windows && acquires >= self.acquires {
                 return Ok(true);
             }
             if elapsed >= self.patience {
-                tell("out of patience");
+                log("out of time");
                 return Ok(false);
             }
             let victim = fastrand::usize(..workers.len());
@@ -273,12 +271,12 @@ impl Run {
             let text = format!("{}\n{}\n", violation.how, violation.trace.join("\n"));
             std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
         }
-        tell(&format!("the traces are in {}", folder.display()));
+        log(&format!("the traces are in {}", folder.display()));
         Ok(())
     }
 }
 
-/// Makes the table and has the peer configure it.
+/// Creates the table, and lets the peer configure it.
 async fn plan(recorder: &Recorder, pythons: &Pythons, wanted: Plan) -> anyhow::Result<Plan> {
     let mut plan = Plan {
         endpoint: recorder.endpoint.clone(),
@@ -290,8 +288,8 @@ async fn plan(recorder: &Recorder, pythons: &Pythons, wanted: Plan) -> anyhow::R
     let credentials = Credentials::fixed("operator-setup", "fleet", None);
     let client = Client::new(ClientConfig::new(&plan.endpoint, "us-east-1", credentials))?;
     table::create(&client, &plan.table, false, Duration::from_secs(60)).await?;
-    let told = Peer::begin(pythons, "setup", &plan)?.hear()?;
-    plan.namespace = told["namespace"].as_str().context("the peer told no namespace")?.to_owned();
+    let answer = Peer::begin(pythons, "setup", &plan)?.read()?;
+    plan.namespace = answer["namespace"].as_str().context("the peer named no namespace")?.to_owned();
     plan.began_ms = Clock::System.now_ms();
     Ok(plan)
 }
@@ -300,7 +298,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(clippy::print_stderr, reason = "a person watches")]
-fn tell(line: &str) {
+#[expect(clippy::print_stderr, reason = "for the person who runs it")]
+fn log(line: &str) {
     eprintln!("  {line}");
 }

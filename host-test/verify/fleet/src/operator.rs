@@ -1,20 +1,20 @@
-//! What happens to the table from outside: foreign attributes appear, and write budgets are spent,
-//! so that shard counts double.
+//! Changes to the table by others: foreign attributes appear, and write budgets are spent, so that shard counts
+//! double.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onewindow::{Call, Resend, Subject};
 use onewindow_host::{Client, ClientConfig, Clock, Cost, Credentials};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::plan::{Plan, RESOURCE};
 
-/// How long a spent write budget stays spent, ms: long enough to be met, short enough that not
-/// every process doubles.
+/// How long a spent write budget stays spent, ms. It is long enough that a process finds it, and short enough
+/// that not every process doubles.
 const SPENT_MS: i64 = 120;
 
-/// Disturbs until it is aborted.
+/// Changes the table until it is aborted.
 pub(crate) async fn disturb(plan: Plan) -> anyhow::Result<()> {
     let credentials = Credentials::fixed("operator-disturb", "fleet", None);
     let client = Client::new(ClientConfig {
@@ -34,7 +34,7 @@ pub(crate) async fn disturb(plan: Plan) -> anyhow::Result<()> {
     }
 }
 
-/// Attributes of somebody else's, of every kind a table can hold.
+/// Adds foreign attributes, of every type a table can hold.
 async fn mark(client: &Client, subject: &Subject, shard: u32) {
     let body = json!({
         "TableName": subject.table,
@@ -51,7 +51,7 @@ async fn mark(client: &Client, subject: &Subject, shard: u32) {
     post(client, "UpdateItem", &body).await;
 }
 
-/// Leaves shard 0 without a write budget for a moment, as a busy partition would.
+/// Spends the write budget of shard 0 for a moment, as a busy partition would.
 async fn spend_budget(client: &Client, subject: &Subject) {
     let read = json!({ "TableName": subject.table, "Key": key(subject, 0), "ConsistentRead": true });
     let found = post(client, "GetItem", &read).await;
@@ -59,7 +59,7 @@ async fn spend_budget(client: &Client, subject: &Subject) {
         return;
     };
     let now_ms = i64::try_from(Clock::System.now_ms()).unwrap_or(i64::MAX);
-    // The budget drips 1000 millitokens each ms from the last materialisation on.
+    // The budget is refilled by 1000 millitokens each ms from the last materialisation on.
     let tokens = -((now_ms - refill_ms).max(0) + SPENT_MS) * 1000;
     let body = json!({
         "TableName": subject.table,

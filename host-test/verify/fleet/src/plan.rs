@@ -1,13 +1,13 @@
-//! What every process of the fleet is told.
+//! The plan of every process of the fleet.
 
 use serde::{Deserialize, Serialize};
 
-/// The resource that everybody uses.
+/// The resource of all requests.
 pub(crate) const RESOURCE: &str = "gpt-4";
-/// The limit that drips, beside the quota.
+/// The token bucket beside the quota.
 pub(crate) const RATE: &str = "rpm";
 
-/// Shared by all, and written to the command line of each as JSON.
+/// Shared by all processes. Each gets it on its command line, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// Where the recorder listens.
@@ -19,18 +19,18 @@ pub(crate) struct Plan {
     pub(crate) run: String,
     /// When the first period began, epoch ms.
     pub(crate) began_ms: u64,
-    /// How long entities are used before new ones take over, ms.
+    /// How long entities are used before new ones replace them, ms.
     pub(crate) period_ms: u64,
     /// Entities at the same time.
     pub(crate) entities: u32,
-    /// How many of them debit the first one too (section 7).
+    /// How many of them debit the first one as well (section 7).
     pub(crate) children: u32,
-    /// How many periods there are records of such entities for.
+    /// For how many periods there are records of such entities.
     pub(crate) periods: u64,
     /// The quota: whole tokens, and the window's length.
     pub(crate) capacity: u64,
     pub(crate) window_seconds: u64,
-    /// The dripping limit: its capacity, and what it gives back each second.
+    /// The token bucket: its capacity, and its refill each second.
     pub(crate) rate_capacity: u64,
     /// Whole tokens that a correction adds to what was estimated.
     pub(crate) correction: u64,

@@ -1,4 +1,4 @@
-//! The processes: begun, listened to, killed, begun anew.
+//! The processes: they are started, read from, killed, and started again.
 
 use std::{
     io::{BufRead as _, BufReader, Lines, Write as _},
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{ledger::Kind, plan::Plan};
 
-/// Where the other implementations are.
+/// Where the other implementation is installed.
 #[derive(Clone, Debug)]
 pub(crate) struct Pythons {
     pub(crate) script: PathBuf,
@@ -22,37 +22,37 @@ pub(crate) struct Pythons {
     pub(crate) old: PathBuf,
 }
 
-/// What a worker said so far.
+/// What a worker has printed so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
-    /// Of the processes that ended.
+pub(crate) struct Progress {
+    /// Counts of the processes that ended.
     before: [u64; 3],
-    /// Of the one that runs: acquires, admitted, rejected.
+    /// Counts of the one that runs: acquires, admitted, rejected.
     now: [u64; 3],
     pub(crate) errors: Vec<String>,
 }
 
-impl Heard {
+impl Progress {
     /// Acquires, admitted, rejected.
     pub(crate) fn total(&self) -> [u64; 3] {
         std::array::from_fn(|index| self.before[index] + self.now[index])
     }
 }
 
-/// A worker's place in the fleet; whoever fills it.
+/// A worker of the fleet; after a kill another process takes its place.
 pub(crate) struct Worker {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) plan: Plan,
     pub(crate) kills: u64,
-    pub(crate) heard: Arc<Mutex<Heard>>,
+    pub(crate) progress: Arc<Mutex<Progress>>,
     child: Option<Child>,
 }
 
 impl Worker {
     pub(crate) fn new(kind: Kind, number: usize, plan: Plan) -> Self {
         let name = format!("{}-{number}", kind.name());
-        Self { name, kind, plan, kills: 0, heard: Arc::default(), child: None }
+        Self { name, kind, plan, kills: 0, progress: Arc::default(), child: None }
     }
 
     pub(crate) fn begin(&mut self, pythons: &Pythons) -> anyhow::Result<()> {
@@ -68,36 +68,37 @@ impl Worker {
             .spawn()
             .with_context(|| format!("{} cannot be started", self.name))?;
         let output = child.stdout.take().context("a worker without an output")?;
-        let heard = Arc::clone(&self.heard);
-        thread::spawn(move || listen(output, &heard));
+        let progress = Arc::clone(&self.progress);
+        thread::spawn(move || follow(output, &progress));
         self.child = Some(child);
         Ok(())
     }
 
-    /// SIGKILL: whatever it was doing stays half done.
+    /// Kills it with SIGKILL: what it was doing stays half done.
     pub(crate) fn kill(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         // It may have ended already.
         let _ = child.kill().and_then(|()| child.wait());
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.before = heard.total();
-        heard.now = [0; 3];
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.before = progress.total();
+        progress.now = [0; 3];
     }
 
-    /// Whether it ended by itself, which no worker does.
+    /// Whether it ended by itself, which no worker should do.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))))
     }
 }
 
-fn listen(output: ChildStdout, heard: &Mutex<Heard>) {
+fn follow(output: ChildStdout, progress: &Mutex<Progress>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
-        let told: Value = serde_json::from_str(&line).unwrap_or_default();
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if told["acquires"].is_u64() {
-            heard.now = ["acquires", "admitted", "rejected"].map(|name| told[name].as_u64().unwrap_or(0));
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if message["acquires"].is_u64() {
+            progress.now =
+                ["acquires", "admitted", "rejected"].map(|name| message[name].as_u64().unwrap_or(0));
         } else {
-            heard.errors.push(line);
+            progress.errors.push(line);
         }
     }
 }
@@ -143,15 +144,15 @@ impl Peer {
         Ok(Self { _child: child, input, output: BufReader::new(output).lines() })
     }
 
-    pub(crate) fn hear(&mut self) -> anyhow::Result<Value> {
+    pub(crate) fn read(&mut self) -> anyhow::Result<Value> {
         let line = tokio::task::block_in_place(|| self.output.next())
-            .context("the other implementation ended unasked")??;
+            .context("the other implementation ended by itself")??;
         serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))
     }
 
     pub(crate) fn ask(&mut self, line: &str) -> anyhow::Result<Value> {
         self.input.write_all(format!("{line}\n").as_bytes())?;
         self.input.flush()?;
-        self.hear()
+        self.read()
     }
 }

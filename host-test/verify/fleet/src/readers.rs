@@ -1,4 +1,4 @@
-//! Both sides read the same buckets at the same time, and must tell the same reset instant.
+//! Both sides read the same buckets at the same time. They must report the same reset instant.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -16,15 +16,15 @@ use crate::{
     worker,
 };
 
-/// What came of it.
+/// How far both sides agree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agreement {
-    /// Pairs of readings.
+    /// Pairs of reads.
     pub(crate) read: u64,
-    /// Pairs during which no shard's window moved and all shards carried one start.
+    /// Pairs during which no shard's window changed and all shards had one start.
     pub(crate) compared: u64,
-    /// Of these, pairs that told a reset.
-    pub(crate) told: u64,
+    /// Of these, pairs that reported a reset.
+    pub(crate) with_reset: u64,
     pub(crate) differences: Vec<String>,
     pub(crate) errors: Vec<String>,
 }
@@ -41,11 +41,11 @@ pub(crate) async fn compare(
         for entity in plan.entities_at(Clock::System.now_ms()) {
             let subject = Subject::new(&plan.table, &plan.namespace, &entity, RESOURCE);
             let bucket = subject.bucket_pk(0).trim_end_matches("#0").to_owned();
-            let before = standing(&ledger, &bucket);
+            let before = windows(&ledger, &bucket);
             let began_ms = Clock::System.now_ms();
             let ours = limiter.preview(subject, worker::limits(&plan)).await.outcome;
             let theirs = peer.ask(&entity)?;
-            let after = standing(&ledger, &bucket);
+            let after = windows(&ledger, &bucket);
             let mut agreement = agreement.lock().unwrap_or_else(PoisonError::into_inner);
             agreement.read += 1;
             let undisturbed = before == after && after.is_some_and(|(_, agree)| agree);
@@ -55,8 +55,8 @@ pub(crate) async fn compare(
     }
 }
 
-/// The version of a bucket's windows, and whether all of its shards carry one start.
-fn standing(ledger: &Mutex<Ledger>, bucket: &str) -> Option<(u64, bool)> {
+/// The version of a bucket's windows, and whether all of its shards have one start.
+fn windows(ledger: &Mutex<Ledger>, bucket: &str) -> Option<(u64, bool)> {
     let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
     let bucket = ledger.buckets.get(bucket)?;
     let mut starts = bucket.shards.values().map(|shard| shard.start);
@@ -71,7 +71,7 @@ impl Agreement {
             other => return self.errors.push(format!("our preview of {entity}: {other:?}")),
         };
         if theirs.get("error").is_some() {
-            return self.errors.push(format!("the peer's reading of {entity}: {theirs}"));
+            return self.errors.push(format!("the peer's read of {entity}: {theirs}"));
         }
         if !undisturbed {
             return;
@@ -79,8 +79,8 @@ impl Agreement {
         let status = report.limits.iter().find(|limit| limit.status.name == QUOTA).map(|limit| &limit.status);
         let ours = status.and_then(|status| status.resets_at_ms);
         let peer = theirs["resets_at_ms"].as_u64();
-        // A window may end between the two readings; and what we tell is never further away than
-        // one length, where a clock that ran ahead put the start into the future.
+        // A window may end between the two reads. What we report is at most one length ahead, even where a
+        // clock that ran ahead put the start into the future.
         let peer_now_ms = theirs["now_ms"].as_u64().unwrap_or(began_ms);
         let ended_between = ours.or(peer).is_some_and(|end| (began_ms..=peer_now_ms).contains(&end));
         let capped = peer.is_some_and(|end| end > began_ms + report_length_ms(report));
@@ -88,9 +88,9 @@ impl Agreement {
             return;
         }
         self.compared += 1;
-        self.told += u64::from(ours.is_some());
+        self.with_reset += u64::from(ours.is_some());
         if ours != peer {
-            self.differences.push(format!("{entity}: we tell {ours:?}, the peer {peer:?}, at {began_ms}"));
+            self.differences.push(format!("{entity}: we report {ours:?}, the peer {peer:?}, at {began_ms}"));
         }
     }
 }

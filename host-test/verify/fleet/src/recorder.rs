@@ -1,5 +1,5 @@
-//! A DynamoDB that notes every write that lands, with the item before and after, in the order in
-//! which they landed: the embedded engine behind a proxy that lets one write through at a time.
+//! A DynamoDB that records every write that lands, in order, with the item before and after. It is the embedded
+//! engine behind a proxy that forwards one write at a time.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 
 use crate::history::{Commit, Image, Write};
 
-/// Who hears of every commit.
+/// It is called with every commit.
 pub(crate) type Listener = Box<dyn Fn(Commit) + Send + Sync>;
 
 /// The proxy. It ends with the process.
@@ -36,7 +36,7 @@ struct Inner {
     database: Database,
     /// The engine's own server.
     engine: Upstream,
-    /// The items as they are, and the right to write.
+    /// The items as they are. The lock is held during a write.
     items: tokio::sync::Mutex<HashMap<(String, String), Image>>,
     sequence: AtomicU64,
     requests: AtomicU64,
@@ -70,14 +70,14 @@ impl Recorder {
         self.inner.requests.load(Ordering::Relaxed)
     }
 
-    /// What the engine refused outright: a request that no implementation should send.
+    /// Requests that the engine refused and no implementation should send, with their number.
     pub(crate) fn refused(&self) -> Vec<(String, u64)> {
         let refused = self.inner.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.iter().map(|(message, times)| (message.clone(), *times)).collect()
     }
 }
 
-/// To its end, even where the process that asked is killed meanwhile: what has landed is booked.
+/// Runs to its end even if the client process is killed meanwhile: a write that landed is recorded.
 async fn handle(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     tokio::spawn(answer(inner, headers, body)).await.unwrap_or_default()
 }
@@ -87,10 +87,10 @@ async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<
     let operation = operation(&headers).to_owned();
     let touched = touched(&operation, &body);
     let answered = if touched.is_empty() {
-        inner.engine.pass_on(&headers, body).await
+        inner.engine.forward(&headers, body).await
     } else {
         let mut items = inner.items.lock().await;
-        let answered = inner.engine.pass_on(&headers, body).await;
+        let answered = inner.engine.forward(&headers, body).await;
         if answered.as_ref().is_ok_and(|answer| answer.status() == StatusCode::OK) {
             let writes = inner.landed(&mut items, touched);
             (inner.listener)(Commit {
@@ -105,7 +105,7 @@ async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<
     };
     let answer = match answered {
         Ok(answer) => answer,
-        // The process that asked sees a broken gateway, and so does whoever reads the report.
+        // The client process gets a 502, and the report shows it.
         Err(error) => {
             inner.note(format!("the engine did not answer: {error}"));
             return Response::builder().status(502).body(Body::empty()).unwrap_or_default();
@@ -118,7 +118,7 @@ async fn answer(inner: Arc<Inner>, headers: HeaderMap, body: Bytes) -> Response<
 }
 
 impl Inner {
-    /// Reads each touched item anew, while nobody else may write.
+    /// Reads each written item, while no other write is forwarded.
     fn landed(
         &self,
         items: &mut HashMap<(String, String), Image>,

@@ -1,14 +1,14 @@
-//! Who admitted how much in each window, and what was broken.
+//! Who admitted how much in each window, and the invariants that were broken.
 
 #![expect(clippy::print_stdout, reason = "the report is the point")]
 
 use crate::{
-    ledger::{Kind, Ledger, Taken},
+    ledger::{Debited, Kind, Ledger},
     process::Worker,
     readers::Agreement,
 };
 
-/// Starts less than one length apart, as one window.
+/// A window: starts less than one length apart are one.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     pub(crate) bucket: String,
@@ -17,20 +17,20 @@ pub(crate) struct Window {
     /// Distinct starts in it.
     pub(crate) starts: usize,
     pub(crate) shard_count: usize,
-    pub(crate) taken: Taken,
+    pub(crate) debited: Debited,
 }
 
 pub(crate) fn windows(ledger: &Ledger) -> Vec<Window> {
     let mut found: Vec<Window> = Vec::new();
     for (name, bucket) in &ledger.buckets {
         let mut open: Option<Window> = None;
-        for (start, taken) in &bucket.windows {
+        for (start, debited) in &bucket.windows {
             match &mut open {
                 Some(window) if *start < window.start + bucket.length_ms => {
                     window.starts += 1;
-                    window.taken.corrections += taken.corrections;
-                    for (kind, milli) in &taken.by {
-                        *window.taken.by.entry(*kind).or_default() += milli;
+                    window.debited.corrections += debited.corrections;
+                    for (kind, milli) in &debited.by {
+                        *window.debited.by.entry(*kind).or_default() += milli;
                     }
                 }
                 _ => found.extend(open.replace(Window {
@@ -39,7 +39,7 @@ pub(crate) fn windows(ledger: &Ledger) -> Vec<Window> {
                     capacity: bucket.capacity,
                     starts: 1,
                     shard_count: bucket.shards.len(),
-                    taken: taken.clone(),
+                    debited: debited.clone(),
                 })),
             }
         }
@@ -63,7 +63,7 @@ pub(crate) fn print(
         "\n   start s  bucket                   shards starts    ours  async   sync    old   total of capacity"
     );
     for window in &windows {
-        let of = |kind| tokens(window.taken.by.get(&kind).copied().unwrap_or(0));
+        let of = |kind| tokens(window.debited.by.get(&kind).copied().unwrap_or(0));
         println!(
             "{:>10.3}  {:<24} {:>6} {:>6} {:>7} {:>6} {:>6} {:>6} {:>7} of {}{}",
             seconds(window.start - i128::from(began_ms)),
@@ -74,9 +74,9 @@ pub(crate) fn print(
             of(Kind::Async),
             of(Kind::Sync),
             of(Kind::Old),
-            tokens(window.taken.total()),
+            tokens(window.debited.total()),
             tokens(window.capacity),
-            match window.taken.corrections {
+            match window.debited.corrections {
                 0 => String::new(),
                 more => format!(" + {} corrected", tokens(more)),
             },
@@ -86,8 +86,8 @@ pub(crate) fn print(
     let mut sum = [0; 3];
     let mut errors = Vec::new();
     for worker in workers {
-        let heard = worker.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let total = heard.total();
+        let progress = worker.progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let total = progress.total();
         println!(
             "  {:<10} {:>8} {:>7} {:>10} {:>9} {:>9} {:>8}",
             worker.name,
@@ -96,10 +96,10 @@ pub(crate) fn print(
             total[0],
             total[1],
             total[2],
-            heard.errors.len()
+            progress.errors.len()
         );
         sum = std::array::from_fn(|index| sum[index] + total[index]);
-        errors.extend(heard.errors.iter().map(|error| format!("{}: {error}", worker.name)));
+        errors.extend(progress.errors.iter().map(|error| format!("{}: {error}", worker.name)));
     }
     let counted = |counts: &std::collections::BTreeMap<Kind, u64>| {
         let of = |kind: Kind| format!("{} {}", kind.name(), counts.get(&kind).copied().unwrap_or(0));
@@ -110,14 +110,14 @@ pub(crate) fn print(
         sum[0], sum[1], sum[2], ledger.commits
     );
     println!("  {} windows in {} buckets", windows.len(), ledger.buckets.len());
-    println!("  shards made: {}", counted(&ledger.created));
+    println!("  shards created: {}", counted(&ledger.created));
     println!("  counts doubled: {}", counted(&ledger.doubled));
     println!("  resets: {}", counted(&ledger.resets));
     println!(
         "  reset instants read by both sides: {} pairs, {} comparable, {} with a reset, {} differ",
         agreement.read,
         agreement.compared,
-        agreement.told,
+        agreement.with_reset,
         agreement.differences.len()
     );
     println!(

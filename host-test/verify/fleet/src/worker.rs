@@ -1,13 +1,15 @@
-//! A process of ours: takes tokens through the component until it is killed or its input ends.
-//! Speaks like `peer/worker.py`.
+//! A process of ours: it acquires through the component until it is killed or its input ends. It prints the
+//! same lines as `peer/worker.py`.
 
-use std::{io::Read as _, time::Duration};
+use std::{
+    io::Read as _,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context;
 use onewindow::{AcquireRequest, Amount, LevelDecision, Limit, Outcome, Settlement, Subject};
 use onewindow_host::{Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::{
     ledger::QUOTA,
@@ -22,10 +24,10 @@ struct Count {
     acquires: u64,
     admitted: u64,
     rejected: u64,
-    told: Option<Instant>,
+    printed: Option<Instant>,
 }
 
-/// A limiter as a process of its own would have it.
+/// A limiter with the settings of a worker.
 pub(crate) fn limiter(plan: &Plan, credentials: Credentials) -> anyhow::Result<Limiter> {
     let config = ClientConfig {
         attempt_timeout: Duration::from_secs(10),
@@ -34,7 +36,7 @@ pub(crate) fn limiter(plan: &Plan, credentials: Credentials) -> anyhow::Result<L
     let options = LimiterOptions {
         clock: Clock::Shifted { by_ms: plan.skew_ms },
         deadline: Duration::from_secs(20),
-        // The others may give something back at any time: half of the rejections ask the table.
+        // Other processes may release tokens at any time, so half of the rejections ask the table.
         repeat_rejections_for: Duration::from_millis(250),
         ..LimiterOptions::default()
     };
@@ -61,7 +63,7 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<()> {
             }
         });
     }
-    // The fleet's end, however it comes, is the worker's.
+    // The worker ends with the fleet, for whatever reason that ends.
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()))
         .await?
         .context("no standard input")?;
@@ -83,25 +85,25 @@ async fn acquire(plan: &Plan, limiter: &Limiter, count: &std::sync::Mutex<Count>
     let admitted = match &answer.decision.outcome {
         Outcome::Admitted(_) => true,
         Outcome::Rejected { .. } | Outcome::Contended { .. } => false,
-        other => return tell(&json!({ "error": format!("{other:?}") })),
+        other => return print(&json!({ "error": format!("{other:?}") })),
     };
     settle(plan, limiter, &answer.decision.levels, tokens).await;
     let mut count = count.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     count.acquires += 1;
     count.admitted += u64::from(admitted);
     count.rejected += u64::from(!admitted);
-    if count.told.is_none_or(|told| told.elapsed() > Duration::from_millis(250)) {
-        count.told = Some(Instant::now());
+    if count.printed.is_none_or(|printed| printed.elapsed() > Duration::from_millis(250)) {
+        count.printed = Some(Instant::now());
         let Count { acquires, admitted, rejected, .. } = *count;
-        tell(&json!({ "acquires": acquires, "admitted": admitted, "rejected": rejected }));
+        print(&json!({ "acquires": acquires, "admitted": admitted, "rejected": rejected }));
     }
 }
 
-/// Now and then what was really used differs, on every level.
-async fn settle(plan: &Plan, limiter: &Limiter, levels: &[LevelDecision], taken: u64) {
+/// Settles now and then: what was really used differs, on every level.
+async fn settle(plan: &Plan, limiter: &Limiter, levels: &[LevelDecision], estimate: u64) {
     let actual = match fastrand::u8(..100) {
         0..8 => 0,
-        8 => taken + plan.correction,
+        8 => estimate + plan.correction,
         _ => return,
     };
     for lease in levels.iter().filter_map(|level| level.lease.as_ref()) {
@@ -109,13 +111,13 @@ async fn settle(plan: &Plan, limiter: &Limiter, levels: &[LevelDecision], taken:
         match settled.settlement {
             Settlement::Settled | Settlement::WindowOver | Settlement::ItemGone => {}
             Settlement::Unavailable(reason) if reason.contains("won every round") => {}
-            other => tell(&json!({ "error": format!("settling: {other:?}") })),
+            other => print(&json!({ "error": format!("settling: {other:?}") })),
         }
     }
 }
 
 /// One line for the fleet.
 #[expect(clippy::print_stdout, reason = "the fleet reads it")]
-fn tell(line: &serde_json::Value) {
+fn print(line: &serde_json::Value) {
     println!("{line}");
 }

@@ -1,4 +1,4 @@
-//! Exploring: every order of events of a small world, or random orders of a larger one.
+//! Explores: every order of events of a small world, or random orders of a larger one.
 
 use std::{
     collections::HashSet,
@@ -10,12 +10,12 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::{event::Event, ledger::Violation, setting::Setting, world::World};
 
-/// A way to a broken invariant.
+/// Events that break an invariant.
 #[derive(Clone, Debug)]
 pub struct Counterexample {
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// What it broke.
+    /// The invariant they break.
     pub violation: Violation,
 }
 
@@ -26,7 +26,7 @@ pub struct Report {
     pub worlds: u64,
     /// Events that happened.
     pub events: u64,
-    /// The longest way.
+    /// The longest order of events without a repeated world.
     pub depth: usize,
     /// Whether every order was tried.
     pub exhaustive: bool,
@@ -43,7 +43,7 @@ pub struct Limits {
     pub time: Duration,
 }
 
-/// Every order of events, depth first. Worlds that were seen are not entered again.
+/// Tries every order of events, depth first. A world that was seen is not entered again.
 #[must_use]
 pub fn exhaustive(setting: &Setting, limits: Limits) -> Report {
     struct Frame {
@@ -68,9 +68,9 @@ pub fn exhaustive(setting: &Setting, limits: Limits) -> Report {
         };
         top.next += 1;
         let mut world = top.world.clone();
-        let stepped = world.step(setting, event).and_then(|account| {
+        let stepped = world.step(setting, event).and_then(|record| {
             world.check_rest(setting)?;
-            Ok(account)
+            Ok(record)
         });
         report.events += 1;
         match stepped {
@@ -97,7 +97,7 @@ pub fn exhaustive(setting: &Setting, limits: Limits) -> Report {
     report
 }
 
-/// One random order of events after another. `seed` tells them apart.
+/// Tries one random order of events after another; another `seed` gives others.
 #[must_use]
 pub fn random(setting: &Setting, seed: u64, limits: Limits) -> Report {
     let began = Instant::now();
@@ -121,14 +121,14 @@ pub fn random(setting: &Setting, seed: u64, limits: Limits) -> Report {
     report
 }
 
-/// Lets the events happen that can; none: they break nothing.
+/// Makes those of the events happen that can; none: they break nothing.
 #[must_use]
 pub fn replay(setting: &Setting, events: &[Event]) -> Option<Counterexample> {
     let mut world = World::new(setting);
     let mut happened = Vec::new();
     for event in events {
         let stepped =
-            world.step(setting, *event).and_then(|account| world.check_rest(setting).map(|()| account));
+            world.step(setting, *event).and_then(|record| world.check_rest(setting).map(|()| record));
         match stepped {
             Ok(Some(_)) => happened.push(*event),
             Ok(None) => {}
@@ -141,7 +141,7 @@ pub fn replay(setting: &Setting, events: &[Event]) -> Option<Counterexample> {
     None
 }
 
-/// Leaves out of a counterexample whatever it does not need.
+/// Removes the events that a counterexample does not need.
 #[must_use]
 pub fn shrink(setting: &Setting, mut found: Counterexample) -> Counterexample {
     loop {

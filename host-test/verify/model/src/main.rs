@@ -14,9 +14,10 @@ use std::{
 use clap::{Parser, Subcommand};
 use onewindow_model::{
     ablation::Ablation,
+    catalog,
     explore::{self, Counterexample, Limits, Report},
     setting::Setting,
-    settings, story,
+    trace,
 };
 
 /// Checks the rules of onewindow by exploring orders of events, on the code that ships.
@@ -33,7 +34,7 @@ enum Command {
     Exhaustive {
         /// Only these worlds.
         worlds: Vec<String>,
-        /// Seconds each world may take.
+        /// Seconds for each world at most.
         #[arg(long, default_value_t = 600)]
         seconds: u64,
     },
@@ -44,7 +45,7 @@ enum Command {
         /// Orders of each world.
         #[arg(long, default_value_t = 20_000)]
         orders: u64,
-        /// Tells one run from another.
+        /// Another seed is another run.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -54,11 +55,11 @@ enum Command {
         clauses: Vec<String>,
         #[command(flatten)]
         search: Search,
-        /// Print the traces as well.
+        /// Print each trace step by step as well.
         #[arg(long)]
-        stories: bool,
+        steps: bool,
     },
-    /// Tells what happens in a world: its name, the clause left out (or `nothing`), the events.
+    /// Prints what happens in a world: its name, the clause left out (or `nothing`), the events.
     Replay {
         /// The world.
         world: String,
@@ -73,13 +74,13 @@ fn main() -> ExitCode {
     let done = match Options::parse().command {
         Command::Exhaustive { worlds, seconds } => {
             let limits = Limits { worlds: 40_000_000, time: Duration::from_secs(seconds) };
-            Ok(check(&chosen(settings::small(), &worlds), |setting| explore::exhaustive(setting, limits)))
+            Ok(check(&chosen(catalog::small(), &worlds), |setting| explore::exhaustive(setting, limits)))
         }
         Command::Random { worlds, orders, seed } => {
             let limits = Limits { worlds: orders, time: Duration::MAX };
-            Ok(check(&chosen(settings::large(), &worlds), |setting| explore::random(setting, seed, limits)))
+            Ok(check(&chosen(catalog::large(), &worlds), |setting| explore::random(setting, seed, limits)))
         }
-        Command::Ablate { clauses, search, stories } => Ok(ablate(&clauses, &search, stories)),
+        Command::Ablate { clauses, search, steps } => Ok(ablate(&clauses, &search, steps)),
         Command::Replay { world, clause, events } => replay(&world, &clause, &events.join(" ")),
     };
     match done {
@@ -104,14 +105,14 @@ fn check(settings: &[Setting], explore: impl Fn(&Setting) -> Report + Sync) -> b
     let total = Mutex::new(Report { exhaustive: true, ..Report::default() });
     side_by_side(settings, |setting| {
         let report = explore(setting);
-        let story = report.counterexample.clone().map(|found| {
+        let explained = report.counterexample.clone().map(|found| {
             let found = explore::shrink(setting, found);
-            format!("\n{}", story::tell(setting, &found))
+            format!("\n{}", trace::explain(setting, &found))
         });
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         print(setting.name, &report);
-        if let Some(story) = story {
-            println!("{story}");
+        if let Some(explained) = explained {
+            println!("{explained}");
         }
         total.worlds += report.worlds;
         total.events += report.events;
@@ -133,8 +134,8 @@ fn print(name: &str, report: &Report) {
     println!("{name:<24} {:>12} {:>12} {:>6}  {result}", report.worlds, report.events, report.depth);
 }
 
-/// Looks for what breaks without each clause, as many at once as there are processors.
-fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
+/// Searches for what breaks without each clause, as many at once as there are processors.
+fn ablate(clauses: &[String], search: &Search, steps: bool) -> bool {
     println!("{:<24} {:<8} {:<8} {:<24} trace", "clause left out", "rule", "breaks", "in the world");
     let chosen: Vec<_> = Ablation::ALL
         .into_iter()
@@ -148,11 +149,11 @@ fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
         match found {
             None => println!("{name:<24} {rule:<8} nothing"),
             Some((setting, found)) => {
-                let trace = story::encode(&found.events);
+                let trace = trace::encode(&found.events);
                 let (invariant, world) = (found.violation.invariant, setting.name);
                 println!("{name:<24} {rule:<8} {invariant:<8} {world:<24} {trace}");
-                if stories {
-                    println!("\n{}", story::tell(&setting, &found));
+                if steps {
+                    println!("\n{}", trace::explain(&setting, &found));
                 }
             }
         }
@@ -160,7 +161,7 @@ fn ablate(clauses: &[String], search: &Search, stories: bool) -> bool {
     true
 }
 
-/// Where a counterexample is looked for.
+/// Where a counterexample is searched for.
 #[derive(clap::Args)]
 struct Search {
     /// Only in these worlds.
@@ -169,10 +170,10 @@ struct Search {
     /// Random orders of each world, where no small one breaks in every order.
     #[arg(long, default_value_t = 20_000)]
     orders: u64,
-    /// Seconds each small world may take.
+    /// Seconds for each small world at most.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Tells one run from another.
+    /// Another seed is another run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -182,14 +183,14 @@ impl Search {
     fn counterexample(&self, ablation: Ablation) -> Option<(Setting, Counterexample)> {
         let without = |setting: Setting| Setting { ablation, ..setting };
         let limits = Limits { worlds: 40_000_000, time: Duration::from_secs(self.seconds) };
-        let small = chosen(settings::small(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+        let small = chosen(catalog::small(), &self.worlds).into_iter().map(without).filter_map(|setting| {
             let found = explore::exhaustive(&setting, limits).counterexample?;
             let found = explore::shrink(&setting, found);
             Some((setting, found))
         });
         let limits = Limits { worlds: self.orders, time: Duration::MAX };
         let random =
-            chosen(settings::all().collect(), &self.worlds).into_iter().map(without).filter_map(|setting| {
+            chosen(catalog::all().collect(), &self.worlds).into_iter().map(without).filter_map(|setting| {
                 let found = explore::random(&setting, self.seed, limits).counterexample?;
                 let found = explore::shrink(&setting, found);
                 Some((setting, found))
@@ -198,7 +199,7 @@ impl Search {
     }
 }
 
-/// Does something with each, on every processor.
+/// Does the work for each, on all processors.
 fn side_by_side<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -211,21 +212,21 @@ fn side_by_side<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
 }
 
 fn replay(world: &str, clause: &str, events: &str) -> Result<bool, String> {
-    let setting = settings::named(world).ok_or_else(|| format!("{world:?} is no world"))?;
+    let setting = catalog::named(world).ok_or_else(|| format!("{world:?} is no world"))?;
     let ablation = Ablation::ALL
         .into_iter()
         .chain([Ablation::Nothing])
         .find(|ablation| ablation.name() == clause)
         .ok_or_else(|| format!("{clause:?} is no clause"))?;
     let setting = Setting { ablation, ..setting };
-    let events = story::decode(events)?;
+    let events = trace::decode(events)?;
     match explore::replay(&setting, &events) {
         Some(found) => {
-            println!("{}", story::tell(&setting, &found));
+            println!("{}", trace::explain(&setting, &found));
             Ok(false)
         }
         None => {
-            println!("{}  => breaks nothing", story::tell_events(&setting, &events));
+            println!("{}  => breaks nothing", trace::steps(&setting, &events));
             Ok(true)
         }
     }

@@ -4,20 +4,21 @@ use std::time::Duration;
 
 use onewindow_model::{
     ablation::Ablation,
+    catalog,
     explore::{Limits, exhaustive, replay},
     setting::Setting,
-    settings, story,
+    trace,
 };
 
-/// Plays a trace; what it breaks, as a story.
+/// Replays a trace; what it breaks, step by step.
 fn broken(world: &str, events: &str) -> Option<String> {
-    let setting = settings::named(world).expect("a world of that name");
-    let events = story::decode(events).expect("a trace");
-    replay(&setting, &events).map(|found| story::tell(&setting, &found))
+    let setting = catalog::named(world).expect("a world of that name");
+    let events = trace::decode(events).expect("a trace");
+    replay(&setting, &events).map(|found| trace::explain(&setting, &found))
 }
 
 #[test]
-fn an_admission_whose_reply_comes_after_the_windows_end_tells_no_instant_that_has_passed() {
+fn an_admission_whose_reply_comes_after_the_windows_end_names_no_instant_that_has_passed() {
     for (world, events) in [
         ("boundary", "S0.0 L0 T T L0"),
         ("join", "S0.0 L0 T L0"),
@@ -34,8 +35,8 @@ fn a_doubling_does_not_bring_a_dropped_item_back_as_a_count_alone() {
     assert_eq!(broken("storm-old-items", "S2.0 R2 S0.0 P0.250 L0 E0 L0"), None);
 }
 
-/// R10: a credit of the old window landed between an opener's read and its write. The reset found
-/// the very balance it was to set, so that it raised nothing, and was not held to what it read.
+/// R10: a credit of the old window landed between an opener's read and its write. The reset read
+/// the same balance that it was to set: it raised nothing, and did not pin what it had read.
 #[test]
 fn a_credit_does_not_stack_on_a_reset_that_raises_nothing() {
     let events = "T S1.0 P0.250 L1 L1 T S2.0 S0.0 A1.0 L0 S0.0 L0 L2 L1 T T S1.0 L2 L1 A0.0 T L2 T L0 L2 S0.0 L2 L1 \
@@ -46,7 +47,7 @@ fn a_credit_does_not_stack_on_a_reset_that_raises_nothing() {
 /// R13, R14: a level of a cascade had decided, and its window ended while another level, or a credit,
 /// was on its way.
 #[test]
-fn a_cascades_answer_tells_no_instant_that_has_passed() {
+fn a_cascades_answer_names_no_instant_that_has_passed() {
     for (world, events) in [
         ("cascade-boundary", "S0.0 L0 L0 S1.0 L1 L1 T L1"),
         ("cascade-boundary", "S0.0 L0 T L0 L0"),
@@ -57,17 +58,17 @@ fn a_cascades_answer_tells_no_instant_that_has_passed() {
     }
 }
 
-/// I9: an operator had stamped one of two shards with another parent. Who comes back to the other one, and
-/// goes by the entity's record, needs one write to find out.
+/// I9: an operator had stamped one of two shards with another parent. A client that comes back to the other
+/// shard with the parent of the entity's record needs one write to learn of it.
 #[test]
 fn a_shard_that_is_not_yet_stamped_costs_a_write_more() {
     let events = "S1.1 S0.0 L1 L1.1 L0 L0 L1 L1 L1.1 L0 L1 L1 L0 L0.1 S1.1 L0 L1.1 L0 L1.1 L1 L1 L1.1 M1 L1";
     assert_eq!(broken("storm-cascade-three", events), None);
 }
 
-/// Each clause of the rules that was left out, and a trace that breaks without it.
+/// Each clause, the invariant that breaks without it, the world, and the trace.
 ///
-/// The README has the clauses that are not here, with the argument for each.
+/// The README lists the clauses that have no trace, with the reason for each.
 const ABLATIONS: [(&str, &str, &str, &str); 27] = [
     ("propagation-floor", "I4", "skew", "S0.0 L0 L0 S1.0 L1 L1 L1 F0"),
     ("propagation-guard", "liveness", "join", "S0.0 L0 L0 S1.0 L1 F0 L1"),
@@ -102,9 +103,9 @@ const ABLATIONS: [(&str, &str, &str, &str); 27] = [
     ("fast-balance", "I1", "join-live", "S0.0 L0 S1.0 L1 S2.0 L2"),
     ("restore", "I1", "old-items", "S0.0 L0 L0 S0.0 L0 S1.0 L1 L1 L1"),
     (
-        "untold-doublings",
+        "unpropagated-doublings",
         "I1",
-        "doubling-untold",
+        "doubling-unpropagated",
         "S0.0 S1.0 L1 L1 L1 L0 S0.0 L0 L0 L0 S0.0 L0 S1.0 L1 L1 L1 L0 L0",
     ),
     ("shard-survey", "R9", "four-shards", "S0.0 L0"),
@@ -131,9 +132,9 @@ const ABLATIONS: [(&str, &str, &str, &str); 27] = [
         "doublings-of-old-items",
         "S2.0 L2 S2.0 L2 S2.0 L2 S0.0 L0 L0 L0 L0 L0 L0 S0.2 L0 S1.1 L1 S1.1 L1 S1.1 L1 S1.1 L1",
     ),
-    ("give-back", "C2", "cascade-parent-boundary", "S0.0 L0 S1.0 L1 L1 L1"),
-    ("parent-gate", "C1", "cascade-unknown", "S0.0 L0"),
-    ("owner-record", "C4", "cascade-restamp", "S0.0 L0 S1.0 L1 L1 L1 L1"),
+    ("refusal-credit", "K2", "cascade-parent-boundary", "S0.0 L0 S1.0 L1 L1 L1"),
+    ("parent-gate", "K1", "cascade-unknown", "S0.0 L0"),
+    ("owner-record", "K4", "cascade-restamp", "S0.0 L0 S1.0 L1 L1 L1 L1"),
 ];
 
 #[test]
@@ -143,13 +144,13 @@ fn without_its_clause_each_trace_breaks_an_invariant_and_with_it_none() {
             .into_iter()
             .find(|ablation| ablation.name() == clause)
             .expect("a clause of that name");
-        let setting = settings::named(world).expect("a world of that name");
-        let events = story::decode(events).expect("a trace");
+        let setting = catalog::named(world).expect("a world of that name");
+        let events = trace::decode(events).expect("a trace");
         let without = Setting { ablation, ..setting.clone() };
         let found = replay(&without, &events).unwrap_or_else(|| panic!("{clause}: nothing breaks"));
-        assert_eq!(found.violation.invariant, invariant, "{clause}:\n{}", story::tell(&without, &found));
+        assert_eq!(found.violation.invariant, invariant, "{clause}:\n{}", trace::explain(&without, &found));
         if let Some(found) = replay(&setting, &events) {
-            panic!("{clause} is there, and yet:\n{}", story::tell(&setting, &found));
+            panic!("{clause} is there, and yet:\n{}", trace::explain(&setting, &found));
         }
     }
 }
@@ -160,10 +161,10 @@ fn a_small_world_is_explored_to_its_end() {
     for (world, at_least) in [
         ("join", 20_000),
         ("doubling-restored", 12_000),
-        ("doubling-untold", 16_000),
+        ("doubling-unpropagated", 16_000),
         ("cascade-three", 10_000),
     ] {
-        let report = exhaustive(&settings::named(world).expect("a world"), limits);
+        let report = exhaustive(&catalog::named(world).expect("a world"), limits);
         assert!(report.exhaustive && report.counterexample.is_none(), "{world}: {report:?}");
         assert!(report.worlds > at_least, "{world}: {} worlds", report.worlds);
     }

@@ -1,13 +1,13 @@
-//! What the proxies of the tests share: they stand between a host and the table, and pass requests on.
+//! What the proxies of the tests share. They stand between a host and the table, and forward requests.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Response, header};
 
-/// What is of one connection, and not of the message (RFC 9110, 7.6.1), and the length, which whoever
-/// sends the body on says anew.
+/// Headers of one connection, which are not part of the message (RFC 9110, 7.6.1), and the length, which
+/// the HTTP client sets by itself.
 const OF_THE_CONNECTION: [HeaderName; 3] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH];
-/// What the client of the upstream says for itself.
+/// Headers that the HTTP client sets by itself.
 const OF_THE_CLIENT: [HeaderName; 2] = [header::HOST, header::ACCEPT_ENCODING];
 
 /// The operation that a request names, such as `UpdateItem`; empty where it names none.
@@ -28,17 +28,17 @@ impl Upstream {
     /// The table at this URL.
     ///
     /// # Errors
-    /// Where no HTTP client can be made.
+    /// No HTTP client can be made.
     pub fn new(url: impl Into<String>) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().no_proxy().tcp_nodelay(true).build()?;
         Ok(Self { url: url.into(), http })
     }
 
-    /// Passes a request on, and the whole answer back.
+    /// Forwards a request, and returns the whole answer.
     ///
     /// # Errors
-    /// Where the table does not answer, or not to the end.
-    pub async fn pass_on(&self, headers: &HeaderMap, body: Bytes) -> Result<Response<Bytes>, reqwest::Error> {
+    /// The table does not answer, or not to the end.
+    pub async fn forward(&self, headers: &HeaderMap, body: Bytes) -> Result<Response<Bytes>, reqwest::Error> {
         let mut headers = headers.clone();
         for name in OF_THE_CONNECTION.iter().chain(&OF_THE_CLIENT) {
             headers.remove(name);

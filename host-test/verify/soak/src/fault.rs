@@ -5,25 +5,25 @@ use std::{collections::VecDeque, fmt, time::Duration};
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// The connection is cut before the table hears of the request.
+    /// The connection is cut before the request reaches the table.
     RequestCut,
     /// The request waits on its way. Its sender may be gone when it arrives.
     RequestDelayed,
-    /// The table gets the request twice; the second reply is given.
+    /// The table gets the request twice; the second reply is returned.
     RequestDuplicated,
     /// The connection is cut after the request was carried out.
     ReplyCut,
     /// The reply waits on its way.
     ReplyDelayed,
-    /// The reply waits until a later one has passed.
+    /// The reply waits until a later one has been sent.
     ReplyOvertaken,
     /// Half of the reply, then the connection is cut.
     ReplyTruncated,
     /// 500, nothing was carried out.
     ServerError,
-    /// 500, and yet it was carried out.
+    /// 500, although it was carried out.
     ServerErrorAfter,
-    /// The partition takes no more for now.
+    /// The partition refuses requests for now.
     Throttled,
     /// Another transaction is at work on the item.
     Conflicted,
@@ -48,7 +48,7 @@ impl Fault {
         Self::SignatureExpired,
     ];
 
-    /// The error body the table would answer with; none: this fault is not one of its answers.
+    /// The status and the error body that the table would answer with; none: the fault is no answer.
     pub(crate) fn answer(self, operation: &str) -> Option<(u16, String)> {
         let transaction = operation == "TransactWriteItems";
         let (status, name, message) = match self {
@@ -116,8 +116,8 @@ impl fmt::Display for Fault {
 
 /// Which faults happen.
 ///
-/// Those that were asked for by name come first, each to the next request of its operation; the
-/// others are drawn.
+/// Faults that a test asked for come first, each for the next request of its operation. The others are
+/// drawn at random.
 #[derive(Clone, Debug)]
 pub struct Plan {
     asked: VecDeque<(String, Fault)>,
@@ -127,20 +127,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// None, but for those that are asked for.
+    /// No faults, except those that a test asks for.
     #[must_use]
     pub fn none() -> Self {
         Self::drawn(0, Duration::ZERO, 0)
     }
 
     /// Each kind happens to `per_mille` of 1000 requests. Delays last up to `longest_delay`.
-    /// `seed` tells plans apart.
+    /// Another `seed` is another plan.
     #[must_use]
     pub fn drawn(per_mille: u32, longest_delay: Duration, seed: u64) -> Self {
         Self { asked: VecDeque::new(), per_mille, longest_delay, dice: fastrand::Rng::with_seed(seed) }
     }
 
-    /// The next request of this operation suffers this.
+    /// The next request of this operation has this fault.
     #[must_use]
     pub fn then(mut self, operation: &str, fault: Fault) -> Self {
         self.asked.push_back((operation.into(), fault));

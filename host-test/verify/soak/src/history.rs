@@ -1,35 +1,35 @@
-//! What the table's history says of the invariants.
+//! What the table's history shows of the invariants.
 //!
-//! Every write that the table carried out is carried out again on the model's table, which shows
-//! the items before and after it; the model's own ledger keeps the books, one for each entity.
+//! Every write that the table carried out is repeated on the model's table, which shows the items before
+//! and after it. The model's ledgers, one for each entity, check it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use onewindow_model::{
-    entity::Entity,
     ledger::{Actor, Ledger},
-    store::{Change, Effect, Item, Key, Landed, Request, Store, Value, Write, expression::Condition},
-    world::{attribute, number},
+    quota::number,
+    setting::Entity,
+    store::{Effect, Item, Key, Landed, Request, Store, Value},
 };
 
-use crate::proxy::Written;
-
-/// The client in whose name credits are booked: the history does not say who sent them.
-const SOMEBODY: u8 = 0;
+use crate::{
+    attribution::{ANY_CLIENT, actor, credit},
+    proxy::CompletedWrite,
+};
 
 /// A shard's partition key, and the start of a window.
 type Window = (String, i128);
 
-/// The books of a whole table.
+/// The ledgers of a whole table.
 #[derive(Debug)]
 pub struct History {
     quota: Entity,
     store: Store,
     ledgers: BTreeMap<String, Ledger>,
-    /// Millitokens that the table took, credits not deducted.
-    taken: BTreeMap<Window, i128>,
-    /// Millitokens that callers were told they have.
-    told: BTreeMap<Window, i128>,
+    /// Millitokens that the table debited, credits not deducted.
+    debited: BTreeMap<Window, i128>,
+    /// Millitokens that answers granted to callers.
+    granted: BTreeMap<Window, i128>,
     /// What went wrong.
     pub violations: Vec<String>,
     /// Writes seen.
@@ -42,15 +42,15 @@ pub struct History {
 }
 
 impl History {
-    /// Empty books for entities with this quota.
+    /// No writes yet, for entities with this quota.
     #[must_use]
     pub fn new(quota: Entity) -> Self {
         Self {
             quota,
             store: Store::default(),
             ledgers: BTreeMap::new(),
-            taken: BTreeMap::new(),
-            told: BTreeMap::new(),
+            debited: BTreeMap::new(),
+            granted: BTreeMap::new(),
             violations: Vec::new(),
             writes: 0,
             doublings: 0,
@@ -65,40 +65,43 @@ impl History {
         self.opened.len()
     }
 
-    /// Millitokens the table took, credits not deducted.
+    /// Millitokens that the table debited, credits not deducted.
     #[must_use]
-    pub fn taken_milli(&self) -> i128 {
-        self.taken.values().sum()
+    pub fn debited_milli(&self) -> i128 {
+        self.debited.values().sum()
     }
 
-    /// Books one write.
-    pub fn book(&mut self, written: &Written) {
+    /// Records one write.
+    pub fn record(&mut self, written: &CompletedWrite) {
         self.writes += 1;
         let request = match Request::parse(&written.operation, &written.body) {
             Ok(request) => request,
             Err(reason) => {
-                return self.violated(format!("a write nobody understands: {reason}: {}", written.body));
+                return self.violated(format!(
+                    "a write that the model does not understand: {reason}: {}",
+                    written.body
+                ));
             }
         };
         let (_, landed) = self.store.execute(&request);
         let changes = request.writes().iter().any(|write| write.effect != Effect::Check);
         if landed.is_empty() && changes {
-            return self.violated(format!("the table took what its model refuses: {}", written.body));
+            return self.violated(format!("the table carried out what its model refuses: {}", written.body));
         }
         let actor = actor(request.writes());
         self.count(actor, &landed);
         let Some(entity) = landed.first().map(|landed| entity(&landed.key)) else { return };
-        // Clocks are off and hosts are killed: shards need not agree.
+        // Clocks are off and hosts are killed: convergence is not promised.
         let ledger = self.ledgers.entry(entity.into()).or_insert_with(|| Ledger::new(true));
         if let Actor::Settle(_) = actor
             && let Some((start, milli)) = request.writes().first().and_then(credit)
         {
-            ledger.lend(SOMEBODY, start, milli);
+            ledger.allow_credit(ANY_CLIENT, start, milli);
             self.credited_milli += milli;
         }
         if let Err(violation) = ledger.observe(&self.quota, actor, &landed) {
-            let story: Vec<_> = landed.iter().map(|landed| format!("{landed:?}")).collect();
-            self.violated(format!("{violation}\n    {}\n    {}", written.body, story.join("\n    ")));
+            let items: Vec<_> = landed.iter().map(|landed| format!("{landed:?}")).collect();
+            self.violated(format!("{violation}\n    {}\n    {}", written.body, items.join("\n    ")));
         }
     }
 
@@ -109,7 +112,7 @@ impl History {
             let start = of(&write.after, "ws");
             let consumed = of(&write.after, "tc") - before.map_or(0, |item| of(item, "tc"));
             if consumed > 0 && !matches!(actor, Actor::Settle(_)) {
-                *self.taken.entry((write.key.0.clone(), start)).or_default() += consumed;
+                *self.debited.entry((write.key.0.clone(), start)).or_default() += consumed;
             }
             if before.map_or(0, |item| of(item, "ws")) < start && of(&write.after, "wa") == start {
                 self.opened.insert((entity(&write.key).into(), start));
@@ -125,31 +128,33 @@ impl History {
         }
     }
 
-    /// Books what a caller was told: a lease, as it was encoded. All of it must be in the table.
+    /// Records an admission: its lease, as it was encoded. The table must have debited all of it.
     ///
     /// # Errors
-    /// Where it is no lease.
-    pub fn told(&mut self, lease: &str) -> Result<(), String> {
+    /// The text is no lease.
+    pub fn grant(&mut self, lease: &str) -> Result<(), String> {
         let lease: Lease = serde_json::from_str(lease).map_err(|error| format!("{error}: {lease:?}"))?;
         for part in &lease.p {
             let pk = format!("{}/BUCKET#{}#{}#{}", lease.n, lease.e, lease.r, part.s);
             for limit in &part.l {
                 let start = limit.w.as_ref().map_or(0, |window| window.s.into());
-                *self.told.entry((pk.clone(), start)).or_default() += i128::from(limit.t);
+                *self.granted.entry((pk.clone(), start)).or_default() += i128::from(limit.t);
             }
         }
         Ok(())
     }
 
-    /// Compares what callers were told with what the table took. Call it when all is booked.
-    pub fn check_told(&mut self) {
+    /// Compares what answers granted with what the table debited. Call it after the last record.
+    pub fn check_grants(&mut self) {
         let short: Vec<_> = self
-            .told
+            .granted
             .iter()
-            .filter(|(window, told)| self.taken.get(*window).copied().unwrap_or(0) < **told)
-            .map(|((pk, start), told)| {
-                let taken = self.taken.get(&(pk.clone(), *start)).copied().unwrap_or(0);
-                format!("callers were told of {told} millitokens on {pk} at {start}, the table took {taken}")
+            .filter(|(window, granted)| self.debited.get(*window).copied().unwrap_or(0) < **granted)
+            .map(|((pk, start), granted)| {
+                let debited = self.debited.get(&(pk.clone(), *start)).copied().unwrap_or(0);
+                format!(
+                    "answers granted {granted} millitokens on {pk} at {start}, the table debited {debited}"
+                )
             })
             .collect();
         self.violations.extend(short);
@@ -159,11 +164,11 @@ impl History {
     pub fn check_item(&mut self, key: &Key, item: &Item) {
         match self.store.get(key) {
             Some(model) if **model == *item => {}
-            other => self.violated(format!("{key:?} is {item:?} in the table and {other:?} by its history")),
+            other => self.violated(format!("{key:?} is {item:?} in the table, and {other:?} by its history")),
         }
     }
 
-    /// How many items the history made.
+    /// How many items the history created.
     #[must_use]
     pub fn items(&self) -> usize {
         self.store.items().count()
@@ -174,7 +179,12 @@ impl History {
     }
 }
 
-/// A lease's fields that say where tokens were taken.
+/// The entity of a bucket's key.
+fn entity(key: &Key) -> &str {
+    key.0.split('#').nth(1).unwrap_or_default()
+}
+
+/// The fields of a lease that say where tokens were debited.
 #[derive(serde::Deserialize)]
 struct Lease {
     n: String,
@@ -200,58 +210,9 @@ struct Start {
     s: i64,
 }
 
-/// The entity of a bucket's key.
-fn entity(key: &Key) -> &str {
-    key.0.split('#').nth(1).unwrap_or_default()
-}
-
-/// Who wrote, told by what was written.
-fn actor(writes: &[Write]) -> Actor {
-    let mut effects = writes.iter().map(|write| &write.effect);
-    let changes = |name: &str| {
-        let changes_it = |effect: &Effect| match effect {
-            Effect::Update(changes) => changes.iter().any(|change| change.name() == name),
-            Effect::Put(_) => true,
-            Effect::Check => false,
-        };
-        effects.clone().any(changes_it)
-    };
-    let takes_for_itself = changes("b_wcu_tk") || changes("rf");
-    if changes(&attribute("tc")) && !takes_for_itself {
-        return Actor::Settle(SOMEBODY);
-    }
-    // A shard 0 whose count is doubled is written on the way to an answer; the raises come after.
-    let pinned = |effect: &Effect| matches!(effect, Effect::Update(changes) if changes.len() == 1);
-    let doubles = writes.first().is_some_and(|write| write.key.0.ends_with("#0"));
-    if takes_for_itself || (doubles && effects.all(pinned)) { Actor::Acquire } else { Actor::FollowUp }
-}
-
-/// The window a credit names, and how much it gives back.
-fn credit(write: &Write) -> Option<(i128, i128)> {
-    let Effect::Update(changes) = &write.effect else { return None };
-    let milli = changes.iter().find_map(|change| match change {
-        Change::Add(name, number) if *name == attribute("tc") && *number < 0 => Some(-number),
-        _ => None,
-    })?;
-    Some((window(&write.condition)?, milli))
-}
-
-fn window(condition: &Condition) -> Option<i128> {
-    use onewindow_model::store::expression::{Comparison, Operand};
-    match condition {
-        Condition::All(parts) => parts.iter().find_map(window),
-        Condition::Compare(
-            Operand::Attribute(name),
-            Comparison::Equal,
-            Operand::Value(Value::Number(start)),
-        ) if *name == attribute("ws") => Some(*start),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use onewindow_model::world::EPOCH_MS;
+    use onewindow_model::time::EPOCH_MS;
     use serde_json::json;
 
     use super::*;
@@ -281,7 +242,7 @@ mod tests {
     }
 
     /// An update of shard 0 that adds to its balance, its consumption and its write budget.
-    fn debits(milli: i128) -> Written {
+    fn debits(milli: i128) -> CompletedWrite {
         let body = json!({
             "TableName": "t",
             "Key": { "PK": { "S": shard_key(0).0 }, "SK": { "S": "#STATE" } },
@@ -291,7 +252,7 @@ mod tests {
                 ":v0": { "N": (-milli).to_string() }, ":v1": { "N": milli.to_string() }, ":v2": { "N": "-1000" },
             },
         });
-        Written { operation: "UpdateItem".into(), body: body.to_string() }
+        CompletedWrite { operation: "UpdateItem".into(), body: body.to_string() }
     }
 
     fn lease(milli: i128) -> String {
@@ -302,22 +263,22 @@ mod tests {
     #[test]
     fn a_window_that_gives_all_it_has_is_fine_and_one_token_more_is_not() {
         let mut history = history();
-        history.book(&debits(CAPACITY));
+        history.record(&debits(CAPACITY));
         assert_eq!(history.violations, [""; 0]);
-        history.book(&debits(1000));
+        history.record(&debits(1000));
         assert!(history.violations[0].starts_with("I1: "), "{:?}", history.violations);
     }
 
     #[test]
-    fn a_caller_who_was_told_of_more_than_was_taken_is_a_violation() {
+    fn an_answer_that_granted_more_than_was_debited_is_a_violation() {
         let mut history = history();
-        history.book(&debits(2000));
-        history.told(&lease(2000)).unwrap();
-        history.check_told();
+        history.record(&debits(2000));
+        history.grant(&lease(2000)).unwrap();
+        history.check_grants();
         assert_eq!(history.violations, [""; 0]);
-        history.told(&lease(1)).unwrap();
-        history.check_told();
-        assert!(history.violations[0].contains("the table took 2000"), "{:?}", history.violations);
+        history.grant(&lease(1)).unwrap();
+        history.check_grants();
+        assert!(history.violations[0].contains("the table debited 2000"), "{:?}", history.violations);
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Who asks for what: entities that come and go, each hot for a while.
+//! The load: which entities are hot at a time, and what is asked of them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use onewindow_host::{Limit, Subject};
-use onewindow_model::{entity::Entity, world::LIMIT};
+use onewindow_model::{quota::LIMIT, setting::Entity};
 
-use crate::run::TABLE;
+/// The table.
+pub const TABLE: &str = "limits";
 
 /// What every host does.
 #[derive(Clone, Debug, clap::Args)]
@@ -13,10 +14,10 @@ pub struct Load {
     /// Callers of each host at the same time.
     #[arg(long, default_value_t = 4)]
     pub callers: u32,
-    /// Entities that are asked for at the same time.
+    /// Entities that are hot at the same time.
     #[arg(long, default_value_t = 4)]
     pub entities: u64,
-    /// Seconds after which they give way to new ones.
+    /// Seconds after which new entities replace them.
     #[arg(long, default_value_t = 12)]
     pub era_seconds: u64,
     /// The quota.
@@ -25,13 +26,13 @@ pub struct Load {
     /// The window, seconds.
     #[arg(long, default_value_t = 2)]
     pub window_seconds: u64,
-    /// Tokens a request asks for at most.
+    /// The largest amount of a request, tokens.
     #[arg(long, default_value_t = 4)]
     pub most_tokens: u64,
     /// How many of 100 leases are settled.
     #[arg(long, default_value_t = 15)]
     pub settled_percent: u32,
-    /// Hosts link the core, rather than compile the component in each process.
+    /// Hosts link the core. Without this, each process compiles the component.
     #[arg(long)]
     pub native: bool,
 }
@@ -43,14 +44,14 @@ impl Load {
         Limit::session(LIMIT, self.capacity, self.window_seconds)
     }
 
-    /// The entities that are hot.
+    /// The entities that are hot at this time.
     #[must_use]
     pub fn subjects(&self, now: SystemTime) -> Vec<Subject> {
         let era = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / self.era_seconds.max(1);
         (0..self.entities).map(|index| self.named(era, index)).collect()
     }
 
-    /// One of them.
+    /// One of the entities that are hot.
     pub fn subject(&self, now: SystemTime, dice: &mut fastrand::Rng) -> Subject {
         let era = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / self.era_seconds.max(1);
         self.named(era, dice.u64(..self.entities.max(1)))
@@ -60,7 +61,7 @@ impl Load {
         Subject::new(TABLE, "soak", &format!("user-{era}-{index}"), "resource")
     }
 
-    /// The same, as the model's ledger knows it.
+    /// The same quota for the model's ledger.
     #[must_use]
     pub fn entity(&self) -> Entity {
         Entity { capacity: self.capacity, length_seconds: self.window_seconds, ..Entity::default() }

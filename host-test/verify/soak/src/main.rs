@@ -1,9 +1,9 @@
-//! `onewindow-soak`: hosts through a network that breaks, and what the table's history says of it.
+//! `onewindow-soak`: hosts on a network that fails, and what the table's history shows.
 
 use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use onewindow_soak::{run, worker};
+use onewindow_soak::{options, run, worker};
 
 /// Many hosts on one table, with faults on the way; every write is checked.
 #[derive(Parser)]
@@ -15,9 +15,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs a soak; ends with 1 where an invariant was broken.
-    Run(run::Options),
-    /// One host of it; the soak starts these.
+    /// Runs a soak. The exit code is 1 if an invariant was broken.
+    Run(options::Options),
+    /// One host. The soak starts these itself.
     #[command(hide = true)]
     Host(worker::Options),
 }
@@ -26,15 +26,15 @@ enum Command {
 async fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::Run(options) => {
-            let watched = std::io::stderr().is_terminal();
+            let is_terminal = std::io::stderr().is_terminal();
             let progress = |answered| {
-                if watched {
+                if is_terminal {
                     eprint!("\r{answered} of {} acquires ", options.acquires);
                 }
             };
             let report = run::run(&options, progress).await?;
             progress(options.acquires);
-            print!("{}", report.of(&options));
+            print!("{}", report.display(&options));
             Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Host(options) => {

@@ -1,8 +1,8 @@
-//! A proxy between hosts and the table that breaks what passes through it, and writes down what
+//! A proxy between hosts and the table. It makes requests and replies fail, and records the writes that
 //! the table carried out.
 //!
 //! Requests reach the table one at a time, so that the record is in the table's own order. An
-//! embedded engine takes one write at a time anyway.
+//! embedded engine carries out one write at a time anyway.
 
 use std::{
     collections::BTreeMap,
@@ -37,16 +37,16 @@ const OVERTAKEN_WITHIN: Duration = Duration::from_millis(100);
 
 /// A write that the table carried out.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct CompletedWrite {
     /// The operation.
     pub operation: String,
     /// The body of the request, DynamoDB JSON.
     pub body: String,
 }
 
-/// How many requests passed, and what happened to them.
+/// How many requests reached the proxy, and how many faults happened.
 #[derive(Clone, Debug, Default)]
-pub struct Passed {
+pub struct Traffic {
     /// Requests that reached the proxy.
     pub requests: u64,
     /// Faults, by kind.
@@ -65,13 +65,13 @@ pub struct Proxy {
 struct Shared {
     upstream: Upstream,
     plan: Mutex<Plan>,
-    passed: Mutex<Passed>,
+    traffic: Mutex<Traffic>,
     /// Held while a request is with the table.
-    history: tokio::sync::Mutex<Vec<Written>>,
-    reply_passes: Notify,
+    history: tokio::sync::Mutex<Vec<CompletedWrite>>,
+    reply_sent: Notify,
 }
 
-/// The connection is to be cut.
+/// Cuts the connection.
 #[derive(Debug)]
 struct Cut;
 
@@ -91,16 +91,16 @@ impl Proxy {
     /// Starts a proxy in front of the table at this URL.
     ///
     /// # Errors
-    /// Where no port can be listened on.
+    /// No port can be listened on, or no HTTP client can be made.
     pub async fn start(upstream: &str, plan: Plan) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             upstream: Upstream::new(upstream).map_err(io::Error::other)?,
             plan: Mutex::new(plan),
-            passed: Mutex::default(),
+            traffic: Mutex::default(),
             history: tokio::sync::Mutex::default(),
-            reply_passes: Notify::new(),
+            reply_sent: Notify::new(),
         });
         let server = tokio::spawn(serve(listener, shared.clone()));
         Ok(Self { address, shared, server })
@@ -112,20 +112,19 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// From now on this plan.
+    /// Replaces the plan.
     pub fn set_plan(&self, plan: Plan) {
         *self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
     }
 
-    /// What has passed so far.
+    /// The requests and faults so far.
     #[must_use]
-    pub fn passed(&self) -> Passed {
-        self.shared.passed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn traffic(&self) -> Traffic {
+        self.shared.traffic.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every write that the table carried out since this was last asked, in the order in which it
-    /// did.
-    pub async fn take_history(&self) -> Vec<Written> {
+    /// The writes that the table carried out since the last call, in its own order.
+    pub async fn take_history(&self) -> Vec<CompletedWrite> {
         std::mem::take(&mut *self.shared.history.lock().await)
     }
 }
@@ -140,21 +139,21 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(connection(stream, shared.clone()))),
-            // Out of file descriptors, say: what is open goes on.
+            // For example out of file descriptors: open connections go on.
             Err(_) => sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
-    // A reply that waits for an acknowledgement would be a fault nobody asked for.
+    // Without this a reply may wait for an acknowledgement, which is no fault of the plan.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let shared = shared.clone();
-        // In a task of its own: what is on its way arrives, whether its sender still waits or not.
+        // In a task of its own: the request arrives, whether its sender still waits or not.
         async move { tokio::spawn(shared.handle(request)).await.unwrap_or(Err(Cut)) }
     });
-    // An error is a connection that somebody cut: us, or a host that was killed.
+    // An error is a connection that was cut: by a fault, or because a host was killed.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -180,8 +179,8 @@ impl Shared {
             Some(Fault::ReplyCut) => return Err(Cut),
             Some(Fault::ReplyDelayed) => sleep(delay).await,
             Some(Fault::ReplyOvertaken) => {
-                // Nobody may come: then it was not overtaken, only late.
-                let _ = timeout(OVERTAKEN_WITHIN, self.reply_passes.notified()).await;
+                // If no later reply comes, this one is late and not overtaken.
+                let _ = timeout(OVERTAKEN_WITHIN, self.reply_sent.notified()).await;
             }
             Some(Fault::ReplyTruncated) => return Ok(truncated(answer)),
             Some(Fault::ServerErrorAfter) => {
@@ -190,21 +189,20 @@ impl Shared {
             }
             _ => {}
         }
-        self.reply_passes.notify_waiters();
+        self.reply_sent.notify_waiters();
         Ok(answer.map(|body| Either::Left(Full::new(body))))
     }
 
     fn draw(&self, operation: &str, body: &Bytes) -> (Option<Fault>, Duration) {
         let (mut fault, delay) = self.plan.lock().unwrap_or_else(PoisonError::into_inner).next(operation);
         if fault == Some(Fault::RequestDuplicated) && is_credit(operation, body) {
-            // No host sends a credit twice, and a network that sends what nobody sent is no
-            // network that HTTP runs on.
+            // No host sends a credit twice, and a network under HTTP does not repeat a request by itself.
             fault = None;
         }
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.requests += 1;
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        traffic.requests += 1;
         if let Some(fault) = fault {
-            *passed.faults.entry(fault).or_default() += 1;
+            *traffic.faults.entry(fault).or_default() += 1;
         }
         (fault, delay)
     }
@@ -216,25 +214,25 @@ impl Shared {
         body: &Bytes,
     ) -> Result<Response<Bytes>, Cut> {
         let mut history = self.history.lock().await;
-        let answer = self.upstream.pass_on(headers, body.clone()).await.map_err(|_| Cut)?;
+        let answer = self.upstream.forward(headers, body.clone()).await.map_err(|_| Cut)?;
         if answer.status() == StatusCode::OK
             && matches!(operation, "UpdateItem" | "PutItem" | "TransactWriteItems")
         {
             let body = String::from_utf8_lossy(body).into_owned();
-            history.push(Written { operation: operation.into(), body });
+            history.push(CompletedWrite { operation: operation.into(), body });
         }
         Ok(answer)
     }
 }
 
-/// Whether a write gives tokens back.
+/// Whether a write returns tokens to a balance.
 fn is_credit(operation: &str, body: &Bytes) -> bool {
     let request = store::Request::parse(operation, &String::from_utf8_lossy(body));
-    let gives =
+    let credits =
         |change: &Change| matches!(change, Change::Add(name, number) if name.ends_with("_tc") && *number < 0);
     request.is_ok_and(|request| {
         let mut effects = request.writes().iter().map(|write| &write.effect);
-        effects.any(|effect| matches!(effect, Effect::Update(changes) if changes.iter().any(gives)))
+        effects.any(|effect| matches!(effect, Effect::Update(changes) if changes.iter().any(credits)))
     })
 }
 

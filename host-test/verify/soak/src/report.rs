@@ -1,14 +1,28 @@
-//! A soak's report, for a person.
+//! The result of a soak, and its report for a person.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use crate::{
-    fault::Fault,
-    run::{Options, Report},
-};
+use crate::{fault::Fault, history::History, options::Options, proxy::Traffic};
 
-/// Violations that are told in full.
-const TOLD: usize = 5;
+/// Violations that are printed in full.
+const SHOWN: usize = 5;
+
+/// The result of a soak.
+#[derive(Debug)]
+pub struct Report {
+    /// How long the load lasted.
+    pub lasted: Duration,
+    /// Hosts that were killed.
+    pub kills: u64,
+    /// The answers to callers, by kind.
+    pub answers: BTreeMap<String, u64>,
+    /// Requests and faults, as the proxy counted them.
+    pub traffic: Traffic,
+    /// What the table's history shows, with the violations.
+    pub history: History,
+    /// Entities that admitted a fresh host after the faults were over.
+    pub admitting: usize,
+}
 
 impl Report {
     /// Whether every invariant held.
@@ -17,10 +31,10 @@ impl Report {
         self.history.violations.is_empty()
     }
 
-    /// The report, beside what was asked for.
+    /// The report, with the options of the soak.
     #[must_use]
-    pub fn of<'a>(&'a self, options: &'a Options) -> impl fmt::Display + 'a {
-        Told { report: self, options }
+    pub fn display<'a>(&'a self, options: &'a Options) -> impl fmt::Display + 'a {
+        Display { report: self, options }
     }
 
     fn acquires(&self) -> u64 {
@@ -29,12 +43,12 @@ impl Report {
     }
 }
 
-struct Told<'a> {
+struct Display<'a> {
     report: &'a Report,
     options: &'a Options,
 }
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for Display<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { report, options } = self;
         let load = &options.load;
@@ -49,22 +63,22 @@ impl fmt::Display for Told<'_> {
         for (kind, count) in &report.answers {
             row(f, &format!("  {kind}"), *count)?;
         }
-        row(f, "requests to the table", report.passed.requests)?;
+        row(f, "requests to the table", report.traffic.requests)?;
         row(f, "writes carried out", report.history.writes)?;
         row(f, "windows opened", report.history.windows())?;
         row(f, "doublings", report.history.doublings)?;
-        row(f, "shards made", report.history.items())?;
-        row(f, "tokens taken", report.history.taken_milli().div_euclid(1000))?;
+        row(f, "shards created", report.history.items())?;
+        row(f, "tokens debited", report.history.debited_milli().div_euclid(1000))?;
         row(f, "tokens credited", report.history.credited_milli.div_euclid(1000))?;
         writeln!(f, "\nfaults")?;
         row(f, "hosts killed (SIGKILL)", report.kills)?;
         for fault in Fault::ALL {
-            row(f, &fault.to_string(), report.passed.faults.get(&fault).copied().unwrap_or(0))?;
+            row(f, &fault.to_string(), report.traffic.faults.get(&fault).copied().unwrap_or(0))?;
         }
         writeln!(f, "\nchecked")?;
-        row(f, "entities that a fresh host got on with at the end", report.unstuck)?;
+        row(f, "entities that admitted a fresh host at the end", report.admitting)?;
         row(f, "violations", report.history.violations.len())?;
-        for violation in report.history.violations.iter().take(TOLD) {
+        for violation in report.history.violations.iter().take(SHOWN) {
             writeln!(f, "    {violation}")?;
         }
         Ok(())

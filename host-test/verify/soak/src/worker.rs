@@ -1,8 +1,8 @@
-//! One host: a process that acquires and settles until it is told to stop, or killed.
+//! One host: a process that acquires and settles until it is killed.
 //!
-//! It says on its standard output what its callers were told, a line each: `A` and the lease of an
-//! admission, `R` for a rejection, `C` for contention, `U` for unavailable, `S` and what became of a
-//! settlement, `E` and an error that nothing should lead to.
+//! It prints the answers to its callers, one line each: `A` and the lease of an admission, `R` for a
+//! rejection, `C` for contention, `U` for unavailable, `S` and the result of a settlement, `E` and an
+//! error that should never happen.
 
 use std::{
     io::Write as _,
@@ -15,17 +15,18 @@ use onewindow_host::{
     AcquireRequest, Amount, Client, ClientConfig, Clock, Credentials, Engine, Limiter, LimiterOptions,
     Outcome,
 };
+use onewindow_model::quota::LIMIT;
 use tokio::{task::JoinSet, time::sleep};
 
-use crate::{load::Load, run::TABLE};
+use crate::load::{Load, TABLE};
 
-/// What a host is told.
+/// The options of a host.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Where the table is.
     #[arg(long)]
     pub endpoint: String,
-    /// Tells hosts apart.
+    /// Another seed is another host.
     #[arg(long)]
     pub seed: u64,
     /// How far its clock is ahead, ms.
@@ -75,7 +76,7 @@ async fn caller(limiter: Limiter, options: Arc<Options>, index: u64) {
         let answer = limiter
             .acquire(AcquireRequest {
                 subject,
-                consume: vec![Amount::new(onewindow_model::world::LIMIT, tokens)],
+                consume: vec![Amount::new(LIMIT, tokens)],
                 limits: vec![load.limit()],
                 ..AcquireRequest::default()
             })
@@ -83,12 +84,12 @@ async fn caller(limiter: Limiter, options: Arc<Options>, index: u64) {
         match answer.decision.outcome {
             Outcome::Admitted(lease) => {
                 let lease = lease.encode();
-                say(&format!("A {lease}"));
+                print(&format!("A {lease}"));
                 if dice.u32(..100) < load.settled_percent {
-                    // Less than was taken, all of it, or one more.
+                    // Less than was debited, all of it, or one more.
                     let used = dice.u64(..=tokens + 1);
-                    let actual = vec![Amount::new(onewindow_model::world::LIMIT, used)];
-                    say(&match limiter.settle(TABLE, &lease, actual).await.settlement {
+                    let actual = vec![Amount::new(LIMIT, used)];
+                    print(&match limiter.settle(TABLE, &lease, actual).await.settlement {
                         Settlement::Failed(error) => format!("E settle: {error}"),
                         Settlement::Misconfigured(reason) => format!("E settle: {reason}"),
                         Settlement::Settled => "S settled".into(),
@@ -99,22 +100,22 @@ async fn caller(limiter: Limiter, options: Arc<Options>, index: u64) {
                 }
             }
             Outcome::Rejected { .. } => {
-                say("R");
-                // A caller that asks again at once asks the host's memory, not the table.
+                print("R");
+                // A caller that retries at once gets a remembered rejection, and nothing reaches the table.
                 sleep(Duration::from_millis(dice.u64(5..50))).await;
             }
             Outcome::Contended { retry_after_ms } => {
-                say("C");
+                print("C");
                 sleep(Duration::from_millis(retry_after_ms)).await;
             }
-            Outcome::Unavailable(_) => say("U"),
-            other => say(&format!("E acquire: {other:?}")),
+            Outcome::Unavailable(_) => print("U"),
+            other => print(&format!("E acquire: {other:?}")),
         }
     }
 }
 
-/// A line at once, whole, and without a word where nobody listens any more.
-fn say(line: &str) {
+/// Prints a whole line at once. It is no error if nobody reads it any more.
+fn print(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(format!("{line}\n").as_bytes());
     let _ = out.flush();

@@ -1,5 +1,5 @@
-//! Each fault, between the real client and the real engine: what the host makes of it, and what
-//! the table says afterwards.
+//! Each fault, between the real client and the real engine: what the host answers, and what the table
+//! holds afterwards.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use onewindow_soak::{Fault, Plan, Proxy};
 
 const TABLE: &str = "limits";
 
-struct World {
+struct Setup {
     _database: Embedded,
     proxy: Proxy,
     limiter: Limiter,
 }
 
-impl World {
+impl Setup {
     async fn new(plan: Plan, options: LimiterOptions) -> Self {
         let database = Embedded::in_memory().await.unwrap();
         let direct = Client::new(database.client_config()).unwrap();
@@ -25,11 +25,11 @@ impl World {
         let proxy = Proxy::start(&database.endpoint(), Plan::none()).await.unwrap();
         let config = ClientConfig { endpoint: proxy.endpoint(), ..database.client_config() };
         let limiter = Limiter::new(Engine::native(), Client::new(config).unwrap(), options);
-        let world = Self { _database: database, proxy, limiter };
-        assert!(world.acquire(1).await.is_allowed());
-        world.limiter.flush().await;
-        world.proxy.set_plan(plan);
-        world
+        let setup = Self { _database: database, proxy, limiter };
+        assert!(setup.acquire(1).await.is_allowed());
+        setup.limiter.flush().await;
+        setup.proxy.set_plan(plan);
+        setup
     }
 
     fn limits() -> Vec<Limit> {
@@ -50,7 +50,7 @@ impl World {
         self.limiter.acquire(request).await
     }
 
-    /// What is left of 100, one of which was taken before anything broke.
+    /// What is left of 100 tokens. One was debited before the first fault.
     async fn left(&self) -> i64 {
         self.proxy.set_plan(Plan::none());
         match self.limiter.preview(Self::subject(), Self::limits()).await.outcome {
@@ -64,21 +64,21 @@ impl World {
     }
 }
 
-/// A host rides over one fault: it is admitted, and so many updates were carried out.
-async fn rides_over(fault: Fault, updates: usize) {
+/// A host is admitted in spite of one fault, and this many updates were carried out.
+async fn admitted_despite(fault: Fault, updates: usize) {
     let plan = Plan::drawn(0, Duration::from_millis(20), 1).then("UpdateItem", fault);
     let options = LimiterOptions { deadline: Duration::from_secs(10), ..LimiterOptions::default() };
-    let world = World::new(plan, options).await;
-    assert_eq!(world.writes().await, 1, "the first use");
-    let answer = world.acquire(1).await;
+    let setup = Setup::new(plan, options).await;
+    assert_eq!(setup.writes().await, 1, "the first use");
+    let answer = setup.acquire(1).await;
     assert!(answer.is_allowed() && !answer.degraded, "{fault}: {answer:?}");
-    assert_eq!(world.proxy.passed().faults[&fault], 1);
-    assert_eq!(world.writes().await, updates, "{fault}");
-    assert_eq!(world.left().await, 99 - i64::try_from(updates).unwrap(), "{fault}");
+    assert_eq!(setup.proxy.traffic().faults[&fault], 1);
+    assert_eq!(setup.writes().await, updates, "{fault}");
+    assert_eq!(setup.left().await, 99 - i64::try_from(updates).unwrap(), "{fault}");
 }
 
 #[tokio::test]
-async fn what_was_not_carried_out_is_sent_again_and_taken_once() {
+async fn what_was_not_carried_out_is_sent_again_and_debited_once() {
     for fault in [
         Fault::RequestCut,
         Fault::ServerError,
@@ -89,27 +89,27 @@ async fn what_was_not_carried_out_is_sent_again_and_taken_once() {
         Fault::ReplyDelayed,
         Fault::ReplyOvertaken,
     ] {
-        rides_over(fault, 1).await;
+        admitted_despite(fault, 1).await;
     }
 }
 
 #[tokio::test]
-async fn what_was_carried_out_unheard_is_taken_twice_and_never_given() {
+async fn a_debit_whose_reply_is_lost_may_be_made_twice_and_never_credited() {
     for fault in [Fault::ReplyCut, Fault::ReplyTruncated, Fault::ServerErrorAfter, Fault::RequestDuplicated] {
-        rides_over(fault, 2).await;
+        admitted_despite(fault, 2).await;
     }
 }
 
 #[tokio::test]
-async fn f17_a_credit_whose_reply_is_lost_is_not_sent_again() {
+async fn f22_a_credit_whose_reply_is_lost_is_not_sent_again() {
     for fault in [Fault::ReplyCut, Fault::ReplyTruncated, Fault::ServerErrorAfter] {
-        let world = World::new(Plan::none(), LimiterOptions::default()).await;
-        let answer = world.acquire(10).await;
+        let setup = Setup::new(Plan::none(), LimiterOptions::default()).await;
+        let answer = setup.acquire(10).await;
         let lease = answer.lease().unwrap().encode();
-        world.proxy.set_plan(Plan::none().then("UpdateItem", fault));
-        let settled = world.limiter.settle(TABLE, &lease, vec![Amount::new("session", 4)]).await;
+        setup.proxy.set_plan(Plan::none().then("UpdateItem", fault));
+        let settled = setup.limiter.settle(TABLE, &lease, vec![Amount::new("session", 4)]).await;
         assert!(matches!(settled.settlement, onewindow::Settlement::Unavailable(_)), "{settled:?}");
-        assert_eq!(world.left().await, 100 - 1 - 4, "{fault}: credited once");
+        assert_eq!(setup.left().await, 100 - 1 - 4, "{fault}: credited once");
     }
 }
 
@@ -122,26 +122,26 @@ async fn a_table_that_stays_away_is_the_callers_policy() {
             on_unavailable: policy,
             ..LimiterOptions::default()
         };
-        let world = World::new(plan, options).await;
-        let answer = world.acquire(1).await;
+        let setup = Setup::new(plan, options).await;
+        let answer = setup.acquire(1).await;
         assert!(matches!(answer.decision.outcome, Outcome::Unavailable(_)), "{answer:?}");
         assert_eq!((answer.is_allowed(), answer.degraded), (allowed, allowed));
-        assert_eq!(world.left().await, 99, "nothing is counted that was not taken");
+        assert_eq!(setup.left().await, 99, "what was not debited is not counted");
     }
 }
 
 #[tokio::test]
 async fn a_transaction_that_conflicts_is_sent_again() {
-    let world = World::new(Plan::none(), LimiterOptions::default()).await;
-    world.proxy.set_plan(Plan::none().then("TransactWriteItems", Fault::Conflicted));
-    let other = Subject { entity: "user-2".into(), ..World::subject() };
+    let setup = Setup::new(Plan::none(), LimiterOptions::default()).await;
+    setup.proxy.set_plan(Plan::none().then("TransactWriteItems", Fault::Conflicted));
+    let other = Subject { entity: "user-2".into(), ..Setup::subject() };
     let request = AcquireRequest {
         subject: other,
         consume: vec![Amount::new("session", 1)],
-        limits: World::limits(),
+        limits: Setup::limits(),
         ..AcquireRequest::default()
     };
-    let answer = world.limiter.acquire(request).await;
+    let answer = setup.limiter.acquire(request).await;
     assert!(answer.is_allowed(), "{answer:?}");
-    assert_eq!(world.proxy.passed().faults[&Fault::Conflicted], 1);
+    assert_eq!(setup.proxy.traffic().faults[&Fault::Conflicted], 1);
 }

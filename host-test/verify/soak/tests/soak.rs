@@ -19,8 +19,8 @@ fn a_short_soak_breaks_no_invariant() {
         count.unwrap_or_else(|| panic!("no {name:?} in:\n{out}"))
     };
     assert_eq!(count("violations"), 0, "{out}");
-    assert_eq!(count("entities that a fresh host got on with"), 4, "{out}");
-    // A soak in which nothing happened would show nothing.
+    assert_eq!(count("entities that admitted a fresh host"), 4, "{out}");
+    // A soak in which nothing happened would prove nothing.
     for happened in ["admitted", "windows opened", "doublings", "hosts killed", "500, carried out"] {
         assert!(count(happened) > 0, "{happened}:\n{out}");
     }

@@ -12,14 +12,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use futures_util::future::BoxFuture;
 use onewindow::{AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Settlement, Subject};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use wasmtime::{
     Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     component::{self, Linker},
 };
 
-use super::{Machine, PreviewDecision};
+use super::machine::{Core, Machine, PreviewDecision, Slot};
 use bindings::{Quota, QuotaPre};
 
 /// What wasmtime makes of `wit/`: the whole contract, for tools that want the pure functions too.
@@ -192,37 +193,42 @@ impl Component {
         self.inner.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
-        // Fails only where it is closed, which nobody does.
-        Arc::clone(&self.inner.slots).acquire_owned().await.ok()
+    fn step_fuel(&self) -> u64 {
+        self.inner.options.step_fuel
+    }
+}
+
+impl Core for Component {
+    fn name(&self) -> &'static str {
+        "component"
     }
 
-    pub(super) fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+    fn slot(&self) -> Option<BoxFuture<'_, Slot>> {
+        // It fails only where the semaphore is closed, which nobody does.
+        Some(Box::pin(async { Slot::holding(Arc::clone(&self.inner.slots).acquire_owned().await.ok()) }))
+    }
+
+    fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
         Box::new(session::Session::begin(self, |store, quota| {
             quota.onewindow_quota_acquire().acquisition().call_constructor(store, &request.into())
         }))
     }
 
-    pub(super) fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
+    fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
         let levels: Vec<_> = levels.into_iter().map(Into::into).collect();
         Box::new(session::Session::begin(self, |store, quota| {
             quota.onewindow_quota_cascade().cascading().call_constructor(store, &levels)
         }))
     }
 
-    pub(super) fn settle(
-        &self,
-        table: &str,
-        lease: &str,
-        actual: Vec<Amount>,
-    ) -> Box<dyn Machine<Settlement>> {
+    fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
         let actual: Vec<_> = actual.into_iter().map(Into::into).collect();
         Box::new(session::Session::begin(self, |store, quota| {
             quota.onewindow_quota_settle().settling().call_constructor(store, table, lease, &actual)
         }))
     }
 
-    pub(super) fn preview(
+    fn preview(
         &self,
         subject: Subject,
         limits: Vec<Limit>,
@@ -237,7 +243,7 @@ impl Component {
     }
 
     /// A component that cannot say, or has no room, rejects nothing: then the table is asked.
-    pub(super) fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
+    fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
         let _room = self.inner.slots.try_acquire().ok()?;
         let mut instance = self.instance().ok()?;
         let (request, hint) = (request.clone().into(), hint.clone().into());
@@ -246,10 +252,6 @@ impl Component {
         let rejected = rejected.map(TryInto::try_into).transpose().ok()?;
         self.give_back(instance);
         rejected
-    }
-
-    fn step_fuel(&self) -> u64 {
-        self.inner.options.step_fuel
     }
 }
 

@@ -8,7 +8,7 @@ use onewindow::{
 use wasmtime::{Store, component::ResourceAny};
 
 use super::{Component, Instance, bindings::Quota, convert};
-use crate::engine::{Machine, PreviewDecision};
+use crate::engine::machine::{Machine, PreviewDecision};
 
 /// A machine of the component's, and the instance it lives in.
 pub(super) struct Session<D> {

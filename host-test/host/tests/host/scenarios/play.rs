@@ -8,8 +8,8 @@ use std::{
 
 use futures::future::{BoxFuture, FutureExt};
 use onewindow::{
-    AcquireRequest, Amount, LimitStatus, Outcome, PreviewOutcome, Reply, Settlement, Subject, encode, refill,
-    wire,
+    AcquireRequest, Amount, LimitStatus, Outcome, PreviewOutcome, Reply, Settlement, Subject,
+    internals::{decode_item, encode, refill},
 };
 use onewindow_host::{Answer, Client, Clock, Cost, Engine, Lease, Limiter, LimiterOptions, limiter::Settled};
 use serde_json::{Map, Value as Json, json};
@@ -368,12 +368,12 @@ impl Play {
 
     /// What the aggregator is handed: ours answers with a write, or with none.
     async fn record(&mut self, events: &[Event], at: usize, record: &Json) {
-        let image = |name: &str| wire::decode_item(&record[name].to_string()).expect("a sound image");
+        let image = |name: &str| decode_item(&record[name].to_string()).expect("a sound image");
         let now_ms = i64::try_from(record["aggregator_now_ms"].as_u64().unwrap()).unwrap();
         let write = refill::write(Some(&image("old")), &image("new"), now_ms).expect("nothing is amiss");
         let calls: Vec<_> =
             write.iter().map(|write| encode(TABLE, std::slice::from_ref(write)).unwrap()).collect();
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         let replies = self.world.raw.perform(&calls, deadline, &mut Cost::default()).await;
         let wrote = replies.iter().any(|reply| matches!(reply, Reply::Http { status: 200, .. }));
         let end = result_of(events, at);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::process::Command;
 
-use super::{Runtime, Setup, beside, examples, with_settings};
+use super::setup::{Runtime, Setup, beside, examples, with_settings};
 
 /// Viceroy as cargo installs it, and the service's module.
 pub(super) struct Fastly;

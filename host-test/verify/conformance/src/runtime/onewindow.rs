@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::process::Command;
 
-use super::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup, beside, with_keys};
+use super::setup::{DEFAULT_LIMIT, NAMESPACE, Runtime, Setup, beside, with_keys};
 
 /// The command, built beside this one.
 pub(super) struct Onewindow {
@@ -28,7 +28,7 @@ impl Runtime for Onewindow {
         if self.native {
             command.arg("--native");
         }
-        if setup.tell {
+        if setup.logs_answers {
             command.arg("-vv");
         }
         Ok(command)

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::process::Command;
 
-use super::{Runtime, Setup, beside, with_settings};
+use super::setup::{Runtime, Setup, beside, with_settings};
 
 /// The tool that serves a composition, and the composition.
 pub(super) struct WasiHttp;

@@ -1,10 +1,10 @@
-//! Condition expressions: the part of the table's language that our requests use.
+//! Condition expressions: the part of DynamoDB's language that our requests use.
 
 use std::collections::BTreeMap;
 
-use super::{Item, Value};
+use super::item::{Item, Value};
 
-/// A condition, with its aliases already looked up.
+/// A condition, with its aliases resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Every part holds; true where there is none.
@@ -64,7 +64,7 @@ impl Condition {
         }
     }
 
-    /// The attributes it speaks of.
+    /// The attributes it names.
     #[must_use]
     pub fn attributes(&self) -> Vec<&str> {
         match self {

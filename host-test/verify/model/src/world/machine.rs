@@ -1,4 +1,4 @@
-//! The core's machines as a client runs them.
+//! The core's machines, as a client runs them.
 
 use std::mem;
 
@@ -7,10 +7,14 @@ use onewindow::{
     Settlement, Step,
 };
 
-use super::LIMIT;
-use crate::{ledger::Actor, setting::Setting, store::Request, tab::Tab};
+use crate::{
+    ledger::{Actor, CascadeLedger},
+    quota::LIMIT,
+    setting::Setting,
+    store::Request,
+};
 
-/// What a client knows of one entity of a chain.
+/// What a client knows of one entity: the one it asks for, or a parent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Known {
     /// The entity's place in the setting.
@@ -23,7 +27,7 @@ impl Known {
         Self { place, hint: setting.entity(place).hint(client) }
     }
 
-    /// A rejection itself is not remembered here: a hint never asks the table anything new.
+    /// Rejections are not remembered: a client that repeats one sends nothing to the table.
     pub(super) fn of(place: u8, hint: Hint) -> Self {
         Self { place, hint: Hint { rejections: Vec::new(), ..hint } }
     }
@@ -33,14 +37,14 @@ impl Known {
 #[expect(clippy::large_enum_variant, reason = "most are the large one")]
 pub(super) enum Machine {
     Acquire(Acquire),
-    Cascade(Cascade, Tab),
+    Cascade(Cascade, CascadeLedger),
     Settle(Settle),
 }
 
-/// What a machine came to.
+/// A machine's answer.
 pub(super) enum End {
     Decision(Decision),
-    Cascade(CascadeDecision, Tab),
+    Cascade(CascadeDecision, CascadeLedger),
     Settlement(Settlement),
 }
 
@@ -56,8 +60,8 @@ impl End {
 }
 
 impl Machine {
-    /// A request on the first of these entities, which draws these shards, and its first calls. An
-    /// entity that debits another one is asked by a cascade.
+    /// A request on the first of these entities that draws these shards, and its first calls. For an
+    /// entity with a parent it is a cascade.
     pub(super) fn begin(
         setting: &Setting,
         known: &[Known],
@@ -71,7 +75,7 @@ impl Machine {
             .collect::<Option<_>>()?;
         let cascades = setting.entity(known.first()?.place).parent.is_some();
         let mut machine = if cascades {
-            Self::Cascade(Cascade::new(levels), Tab::default())
+            Self::Cascade(Cascade::new(levels), CascadeLedger::default())
         } else {
             Self::Acquire(Acquire::new(levels.remove(0)))
         };
@@ -84,17 +88,17 @@ impl Machine {
     pub(super) fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<End> {
         match self {
             Self::Acquire(machine) => ending(machine.advance(now_ms, replies), End::Decision),
-            Self::Cascade(machine, tab) => {
-                ending(machine.advance(now_ms, replies), |decision| End::Cascade(decision, mem::take(tab)))
+            Self::Cascade(machine, ledger) => {
+                ending(machine.advance(now_ms, replies), |decision| End::Cascade(decision, mem::take(ledger)))
             }
             Self::Settle(machine) => ending(machine.advance(now_ms, replies), End::Settlement),
         }
     }
 
-    /// As whom a client makes a call.
+    /// The actor that the ledgers record for a call of this machine.
     pub(super) fn actor(&self, client: u8, request: &Request) -> Actor {
         match self {
-            Self::Cascade(..) if request.credit().is_some() => Actor::GiveBack,
+            Self::Cascade(..) if request.credit().is_some() => Actor::Credit,
             Self::Acquire(_) | Self::Cascade(..) => Actor::Acquire,
             Self::Settle(_) => Actor::Settle(client),
         }
@@ -127,7 +131,7 @@ fn request(setting: &Setting, known: &Known, shard: u32, now_ms: u64) -> Option<
     (0..256).map(request).find(draws)
 }
 
-/// A client's clock as the core reads it.
+/// A client's clock as the core reads it, epoch ms.
 pub(super) fn clock(ms: i64) -> u64 {
     u64::try_from(ms).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onewindow::{Acquire, AcquireRequest, Amount, Call, Hint, Limit, Outcome, Step, Subject};
-use onewindow_model::store::{Item, Request, Store, Value, request};
+use onewindow_model::store::{Item, Request, Store, Value, json};
 use serde_json::Value as Json;
 
 use crate::{
@@ -24,12 +24,12 @@ fn items(json: &Json) -> BTreeMap<u32, Item> {
     entries
         .map(|(shard, item)| {
             let shard = shard.parse().expect("a shard");
-            (shard, request::item(&with_key(item, shard)).expect("an item"))
+            (shard, json::item(&with_key(item, shard)).expect("an item"))
         })
         .collect()
 }
 
-/// The acquire of a case, to its decision and its follow-ups.
+/// The outcome of a case's acquire, and the items after its follow-ups.
 struct Run {
     outcome: Outcome,
     items: BTreeMap<u32, Item>,
@@ -58,7 +58,7 @@ pub(crate) fn stored(store: &Store) -> BTreeMap<u32, Item> {
     shards.collect()
 }
 
-/// An acquire that draws `shard` of `count`, to its decision and its follow-ups.
+/// Runs an acquire that draws `shard` of `count` to its decision, and its follow-ups.
 pub(crate) fn drive(
     store: &mut Store,
     consume: &Json,
@@ -106,11 +106,11 @@ pub(crate) fn drive(
     decision.outcome
 }
 
-const QUESTION: &str = "F3: a request of nothing is a question, over all shards; it writes nothing";
+const QUESTION: &str = "F3: a request of no tokens reads all shards and writes nothing";
 const NEVER: &str = "R9: an amount above the capacity never fits";
-const GATHERED: &str = "R9: a sharded entity is rejected only by a look at all shards";
+const GATHERED: &str = "R9: a sharded entity is rejected only after a survey of all shards";
 const LEFTOVER: &str = "section 2: a window start without a length is a leftover";
-const TOLD: &str = "R7: who makes a shard and opens a window with it tells the others";
+const PROPAGATED: &str = "R7: a client that creates a shard and opens a window with it propagates it";
 const FORWARD: &str = "R6: rf strictly forward";
 
 /// Why ours may decide otherwise.
@@ -152,13 +152,13 @@ fn items_reason(input: &Json) -> Option<&'static str> {
     };
     match before.get(&drawn) {
         _ if before.values().any(leftover) => Some(LEFTOVER),
-        None if is_sharded(input) => Some(TOLD),
+        None if is_sharded(input) => Some(PROPAGATED),
         Some(item) if is_sharded(input) && short(item) => Some(GATHERED),
         _ => before.values().any(|item| number(item, "rf") >= Some(now_ms)).then_some(FORWARD),
     }
 }
 
-/// A shard that was made, as the cases show it: without what is not about its balances.
+/// A created shard as the cases show it: without the attributes that are not about its balances.
 pub(crate) fn shown(mut item: Item) -> Item {
     let hidden = ["cascade", "entity_id", "resource"];
     item.retain(|name, _| !name.starts_with("GSI") && !hidden.contains(&name.as_str()));
@@ -205,5 +205,5 @@ fn acquire_on_items() {
         }
     }
     outcomes.expect(&[(QUESTION, 3), (GATHERED, 27), (NEVER, 13)]);
-    after.expect(&[(FORWARD, 7), (TOLD, 1), (GATHERED, 1), (LEFTOVER, 2)]);
+    after.expect(&[(FORWARD, 7), (PROPAGATED, 1), (GATHERED, 1), (LEFTOVER, 2)]);
 }

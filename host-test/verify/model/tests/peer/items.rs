@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use onewindow::{Limit, LimitState, Shard, wire};
+use onewindow::{
+    Limit,
+    internals::{LimitState, Shard, decode_item},
+};
 use serde_json::{Value as Json, json};
 
 /// Whose items the cases are about.
@@ -18,7 +21,7 @@ pub(crate) fn with_key(item: &Json, shard: u32) -> Json {
 }
 
 pub(crate) fn shard(item: &Json, id: u32) -> Shard {
-    wire::decode_item(&with_key(item, id).to_string()).expect("a sound item")
+    decode_item(&with_key(item, id).to_string()).expect("a sound item")
 }
 
 /// A state of one limit, spelled out.

@@ -1,6 +1,5 @@
-//! Decisions of the Python library that shares the table, on stored items: 150 of each kind. Ours
-//! match exactly, or the difference is named here with the rule that is stricter, and counted, so
-//! that a new difference cannot hide.
+//! Decisions of the Python library that shares the table, on stored items: 150 of each kind. Ours are
+//! equal, or the difference is named here with the stricter rule, and counted. A new difference fails.
 
 mod acquiring;
 mod items;
@@ -37,7 +36,7 @@ pub(crate) fn cases(function: &str) -> Vec<Case> {
     cases
 }
 
-/// What the cases of a file came to.
+/// The differences found in the cases of a file.
 #[derive(Default)]
 pub(crate) struct Tally {
     differences: BTreeMap<&'static str, usize>,
@@ -45,7 +44,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Ours and the peer's, and the reason for a difference that the input gives.
+    /// Compares ours with the peer's. `reason` explains a difference, from the input.
     pub(crate) fn compare<T: PartialEq + std::fmt::Debug>(
         &mut self,
         case: &Case,
@@ -63,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Every difference is one of these, as often as this.
+    /// Asserts that the differences are these, each as often as this.
     #[track_caller]
     pub(crate) fn expect(self, differences: &[(&'static str, usize)]) {
         let shown: Vec<&str> = self.unexplained.iter().take(4).map(String::as_str).collect();

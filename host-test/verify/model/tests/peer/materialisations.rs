@@ -1,9 +1,12 @@
-//! What a pass makes of one limit: balances, ends, waits, stamps.
+//! What a materialisation makes of one limit: balances, ends, waits, stamps.
 
 use onewindow::{
-    Amount, Limit, LimitState, Shard,
-    materialise::{Debit, Materialisation, Settings, lifetime_seconds},
-    preview,
+    Amount, Limit,
+    internals::{
+        LimitState, Shard,
+        materialise::{Debit, Materialisation, Settings, lifetime_seconds},
+        preview,
+    },
 };
 use serde_json::{Value as Json, json};
 
@@ -17,17 +20,17 @@ fn now_ms(input: &Json) -> i64 {
 }
 
 fn settings(limits: &[Limit], now_ms: i64) -> Settings<'_> {
-    Settings { limits, authoritative: false, permanent: false, now_ms }
+    Settings { limits, authoritative: false, permanent: false, parent: None, now_ms }
 }
 
-/// What one shard counts with, whole tokens, and the end of its window as stored.
+/// The balance one shard counts with, whole tokens, and the end of its window as stored.
 fn view(shard: &Shard, limits: &[Limit], now_ms: i64) -> (i64, Option<u64>) {
     let report = preview::report(std::slice::from_ref(shard), 0, limits, now_ms).unwrap();
     let view = &report.limits[0].shards[0];
     (view.counted_milli.div_euclid(1000), view.ends_at_ms)
 }
 
-/// Whether the quota's window is over, or was never started: what a pass opens (R1).
+/// Whether the quota's window is over, or never started: a materialisation opens the next (R1).
 fn is_due(shard: &Shard, now_ms: i64) -> bool {
     let state = &shard.limits[0];
     let end_ms =
@@ -35,15 +38,15 @@ fn is_due(shard: &Shard, now_ms: i64) -> bool {
     state.reset_after_seconds.is_some() && end_ms.is_none_or(|end_ms| end_ms <= now_ms)
 }
 
-/// Nothing ever comes back of it: neither a window nor a rate.
+/// Whether the limit never recovers: it has neither a window nor a rate.
 fn never_recovers(state: &LimitState) -> bool {
     state.reset_after_seconds.is_none() && state.refill_amount_milli == 0
 }
 
 const CONFIGURED_LENGTH: &str = "R1: the configured length counts, not the stored one";
-const OPENS: &str = "R1: what is over, or has not started, is judged after its opening";
+const OPENS: &str = "R1: a window that is over, or has not started, is decided on after its opening";
 const CURRENT_SHARE: &str =
-    "R4: a roll is to a share of the count that the item proves, not of the stored one";
+    "R4: a reset grants a share of the count that the item proves, not of the stored count";
 const LIVE_STAMPS: &str = "section 2: a bypass or soft stamp counts while it is later than now";
 const OTHER_MULTIPLIER: &str = "section 8: the multiplier is 7; none, or below 1, turns the peer's ttl off";
 const PROVEN_COUNT: &str =

@@ -1,10 +1,13 @@
-//! Recorded scenarios of the peer: every state it left behind is read and served. Its calls are made
-//! again over HTTP, in the host's tests.
+//! Recorded scenarios of the peer: every state it left behind is read and served. The host's tests
+//! repeat its calls over HTTP.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use onewindow::{Outcome, preview, wire};
-use onewindow_model::store::{Item, Store, request};
+use onewindow::{
+    Outcome,
+    internals::{decode_item, preview},
+};
+use onewindow_model::store::{Item, Store, json};
 use serde_json::Value as Json;
 
 use crate::{
@@ -39,7 +42,7 @@ fn dump(event: &Json) -> BTreeMap<u32, Item> {
     items
         .filter_map(|json| {
             let shard = json["PK"]["S"].as_str()?.strip_prefix(PK)?.parse().ok()?;
-            Some((shard, request::item(json).expect("an item")))
+            Some((shard, json::item(json).expect("an item")))
         })
         .collect()
 }
@@ -68,9 +71,7 @@ fn every_state_it_left_is_read_and_served() {
             let json = event["bucket_items"].as_array().unwrap().iter();
             let shards: Vec<_> = json
                 .filter(|item| item["PK"]["S"].as_str().is_some_and(|pk| pk.starts_with(PK)))
-                .map(|item| {
-                    wire::decode_item(&item.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"))
-                })
+                .map(|item| decode_item(&item.to_string()).unwrap_or_else(|error| panic!("{name}: {error}")))
                 .collect();
             let count = shard_count(&items);
             let clock = i64::try_from(now_ms).unwrap();

@@ -1,6 +1,6 @@
-//! How a sibling looks to a shard that is being made (R8).
+//! What a shard that is being created reads of a sibling (R8).
 
-use onewindow::join;
+use onewindow::internals::join;
 use serde_json::json;
 
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
     items::{limit, shard},
 };
 
-const STAGGERED: &str = "R8: a grant of a start less than one length before is of this window";
-const OWN_CAPACITY: &str = "R15: an unmarked grant's size is told by the item's own capacity";
-const LATER: &str = "R8, I5: a marker later than its window is of none";
+const STAGGERED: &str = "R8: a grant for a start less than one length earlier is a grant of this window";
+const OWN_CAPACITY: &str = "R15: an unmarked grant has the size of the item's own capacity";
+const LATER: &str = "R8, I5: a marker later than its window marks no grant";
 
 #[test]
 fn quota_sibling() {

@@ -2,16 +2,19 @@
 
 use onewindow::{
     Amount, Reply, Settle, Settlement, Step,
-    propagate::{self, Opened},
-    refill, wire,
+    internals::{
+        decode_item,
+        propagate::{self, Opened},
+        refill,
+    },
 };
-use onewindow_model::store::{Item, Request, Store, request};
+use onewindow_model::store::{Item, Request, Store, json};
 use serde_json::{Value as Json, json};
 
 use crate::{Tally, cases, items::with_key};
 
 fn item(json: &Json) -> Item {
-    request::item(json).expect("an item")
+    json::item(json).expect("an item")
 }
 
 #[test]
@@ -25,7 +28,7 @@ fn propagation() {
         };
         let subject = onewindow::Subject::new("t", "nsfixed0001", "user-1", "gpt-4");
         let writes = propagate::writes(&subject, 1, 2, &[opened]);
-        let call = onewindow::encode("t", &writes).unwrap();
+        let call = onewindow::internals::encode("t", &writes).unwrap();
         let request = Request::parse(call.operation, &call.body).unwrap();
         let key = request.writes()[0].key.clone();
         let mut store = Store::default();
@@ -42,28 +45,29 @@ fn propagation() {
     tally.expect(&[]);
 }
 
-/// The peer weighs what was consumed against what is left, and leaves the rest to the next use.
+/// The peer compares what was consumed with what is left, and may leave the refill to the next use.
 const WORTH_IT: &str = "section 6.10: whatever a consumed item can be raised by is written";
 
-const ONLY_RAISES: &str = "section 6.10: what is above its ceiling is left to the next pass to clamp";
+const ONLY_RAISES: &str =
+    "section 6.10: what is above its ceiling is left to the next materialisation to clamp";
 
 #[test]
 fn aggregator_refill() {
     let mut tally = Tally::default();
     for case in cases("aggregator_refill") {
-        let image = |json: &Json| (!json.is_null()).then(|| wire::decode_item(&json.to_string()).unwrap());
+        let image = |json: &Json| (!json.is_null()).then(|| decode_item(&json.to_string()).unwrap());
         let old = image(&case.input["old_image"]);
         let new = image(&case.input["new_image"]).unwrap();
         let write = refill::write(old.as_ref(), &new, case.input["now_ms"].as_i64().unwrap()).unwrap();
         let ours = write.map(|write| {
-            let call = onewindow::encode("t", &[write]).unwrap();
+            let call = onewindow::internals::encode("t", &[write]).unwrap();
             let request = Request::parse(call.operation, &call.body).unwrap();
             let mut store = Store::default();
             store.insert(request.writes()[0].key.clone(), item(&case.input["new_image"]));
             !store.execute(&request).1.is_empty()
         });
         let theirs = case.output["condition_holds_on_new_image"].as_bool();
-        // Ours lands on the image it was planned from, always.
+        // Ours always lands on the image it was planned from.
         assert_ne!(ours, Some(false), "case {}", case.number);
         let above = new.limits.iter().any(|limit| {
             let share = limit.capacity_milli.div_euclid(new.shard_count.into());
@@ -78,8 +82,12 @@ fn aggregator_refill() {
     tally.expect(&[(WORTH_IT, 17), (ONLY_RAISES, 7)]);
 }
 
-/// A lease of what an item's shard would give back, or has given too little of.
-fn lease(shard: &onewindow::Shard, delta_milli: &serde_json::Map<String, Json>, now_ms: i64) -> String {
+/// A lease of what an item's shard would be credited, or debited in addition.
+fn lease(
+    shard: &onewindow::internals::Shard,
+    delta_milli: &serde_json::Map<String, Json>,
+    now_ms: i64,
+) -> String {
     let leased = |(name, delta): (&String, &Json)| {
         let state = shard.limit(name).expect("a limit of the item");
         let is_quota = state.reset_after_seconds.is_some();
@@ -116,7 +124,7 @@ fn adjust_request() {
         let now_ms = case.input["now_ms"].as_i64().unwrap();
         let clock = u64::try_from(now_ms).unwrap();
         let delta_milli = case.input["delta_milli"].as_object().unwrap();
-        let shard = wire::decode_item(&case.input["item"].to_string()).unwrap();
+        let shard = decode_item(&case.input["item"].to_string()).unwrap();
         let actual = delta_milli.iter().map(|(name, delta)| {
             let tokens = delta.as_i64().unwrap().max(0) / 1000;
             Amount::new(name, u64::try_from(tokens).unwrap())

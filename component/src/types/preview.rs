@@ -1,0 +1,88 @@
+//! What a preview reports: what is left of a bucket, and of which shards it is the sum.
+
+use alloc::{string::String, vec::Vec};
+
+use super::{
+    error::{Corrupt, Error},
+    status::LimitStatus,
+};
+
+/// Where a shard's window of one limit stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowState {
+    /// No item.
+    Absent,
+    /// The item is there, the limit or its window is not; a dripping limit has none ever.
+    Unstarted,
+    /// In force and applied.
+    Live,
+    /// In force, the balance not yet reset (R3).
+    Pending,
+    /// Over: the next use opens a new one (R1).
+    Ended,
+}
+
+/// One shard's part of a limit. A balance beyond 64 bits is reported as the nearest number that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShardView {
+    /// The slot.
+    pub shard: u32,
+    /// Where its window stands.
+    pub state: WindowState,
+    /// The window's start as stored, ms.
+    pub starts_at_ms: Option<u64>,
+    /// The window's end as stored, ms: where a clock ran ahead, further away than one length.
+    pub ends_at_ms: Option<u64>,
+    /// Stored balance; negative is debt.
+    pub balance_milli: i64,
+    /// What counts towards the total: the balance after R1, R4 and R12; of a slot without an
+    /// item, what R8 would grant it.
+    pub counted_milli: i64,
+    /// What the shard may hold (R12).
+    pub ceiling_milli: i64,
+}
+
+/// One limit over all shards.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LimitPreview {
+    /// The sum, and the instant.
+    pub status: LimitStatus,
+    /// Its parts, by slot.
+    pub shards: Vec<ShardView>,
+}
+
+/// What is left of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PreviewReport {
+    /// The shard count in force.
+    pub shard_count: u32,
+    /// Whether the bucket is switched off: then nothing is admitted, whatever is left.
+    pub disabled: bool,
+    /// The configured limits in their order, then those that only the items know.
+    pub limits: Vec<LimitPreview>,
+}
+
+/// The answer to a preview.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PreviewOutcome {
+    /// Read.
+    Report(PreviewReport),
+    /// The request or an item is at fault.
+    Failed(Error),
+    /// The table did not answer in a usable way.
+    Unavailable(String),
+    /// The table refuses the caller.
+    Misconfigured(String),
+}
+
+impl From<Error> for PreviewOutcome {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Corrupt> for PreviewOutcome {
+    fn from(corrupt: Corrupt) -> Self {
+        Error::from(corrupt).into()
+    }
+}

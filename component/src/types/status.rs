@@ -1,0 +1,18 @@
+//! Where a limit stands, as a host reports it.
+
+use alloc::string::String;
+
+/// Where a limit stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LimitStatus {
+    /// The limit.
+    pub name: String,
+    /// Capacity over all shards, whole tokens.
+    pub capacity: u64,
+    /// Whole tokens left; negative is debt. Over all shards in a rejection and a preview; on the
+    /// shards that served it in an admission.
+    pub available: i64,
+    /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
+    /// window: it is full, and the next request starts a window.
+    pub resets_at_ms: Option<u64>,
+}

@@ -1,0 +1,54 @@
+//! What is left, read without a write.
+
+use onewindow::{Limit, Outcome, PreviewOutcome, Subject};
+
+use super::{Limiter, answer::Previewed, telemetry::recorded};
+use crate::{
+    dynamo::{Cost, Transport},
+    engine::PreviewDecision,
+};
+
+impl<T: Transport> Limiter<T> {
+    /// Reads what is left and writes nothing. `limits` left empty: whatever the items know.
+    pub async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> Previewed {
+        recorded(self.recorder(), async {
+            let mut cost = Cost::default();
+            let outcome = self.read(subject, limits, &mut cost).await.unwrap_or_else(unreadable);
+            Previewed { outcome, cost }
+        })
+        .await
+    }
+
+    /// An outcome as an error is one that no machine decided.
+    async fn read(
+        &self,
+        subject: Subject,
+        mut limits: Vec<Limit>,
+        cost: &mut Cost,
+    ) -> Result<PreviewOutcome, Outcome> {
+        if limits.is_empty()
+            && let Some((configuration, _)) = self.configuration(&subject, self.deadline(), cost).await?
+        {
+            limits.clone_from(&configuration.limits);
+        }
+        let hints = &self.inner.hints;
+        let key = subject.hint_key();
+        let known = hints.get(&key);
+        let driven = self.drive(|engine| engine.preview(subject, limits, known.as_ref()), cost).await;
+        let PreviewDecision { outcome, hint } = driven?;
+        if hint.key == key {
+            hints.learn_shard_count(hint, self.now_ms());
+        }
+        Ok(outcome)
+    }
+}
+
+/// Why there is no preview.
+fn unreadable(outcome: Outcome) -> PreviewOutcome {
+    match outcome {
+        Outcome::Failed(error) => PreviewOutcome::Failed(error),
+        Outcome::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
+        Outcome::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
+        _ => PreviewOutcome::Unavailable("the configuration cannot be read".into()),
+    }
+}

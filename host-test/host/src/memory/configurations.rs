@@ -1,0 +1,39 @@
+//! Configuration that was read from the table, kept for a stated time.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use onewindow::config::Configuration;
+
+use super::bounded::Bounded;
+
+#[derive(Debug)]
+pub(crate) struct Configurations(Bounded<(Instant, Arc<Configuration>)>);
+
+impl Configurations {
+    /// Keeps the configuration of so many subjects; 0 keeps none.
+    pub(crate) fn new(bound: usize) -> Self {
+        Self(Bounded::new(bound))
+    }
+
+    /// What was read less than `keep_for` ago.
+    pub(crate) fn get(&self, key: &str, keep_for: Duration) -> Option<Arc<Configuration>> {
+        let mut entries = self.0.lock();
+        let (read, configuration) = entries.get(key)?;
+        (read.elapsed() < keep_for).then(|| Arc::clone(configuration))
+    }
+
+    pub(crate) fn put(&self, key: String, configuration: Arc<Configuration>) {
+        self.0.lock().put(key, (Instant::now(), configuration));
+    }
+
+    pub(crate) fn forget(&self, key: &str) {
+        self.0.lock().remove(key);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
