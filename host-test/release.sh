@@ -52,7 +52,7 @@ for argument in "$@"; do
 done
 
 if [ -z "${PROGRAMS:-}" ]; then
-    building "6 minutes of processor time"
+    building "5 minutes on two idle cores"
     cargo build --locked --package onewindow-cli
     PROGRAMS="$CARGO_TARGET_DIR/debug"
 fi
