@@ -49,6 +49,7 @@
 //! | folder | what is there |
 //! | --- | --- |
 //! | `guest` | the exports of the component |
+//! | `contract` | the records of `wit/`, for components and their hosts |
 //! | `machine` | the sequences: acquire, cascade, settle, preview; the configuration; a remembered rejection |
 //! | `rule` | the rules, as functions of what was read |
 //! | `write`, `wire` | the requests to the table; its replies |
@@ -79,8 +80,8 @@
     not(feature = "internals"),
     allow(dead_code, unfulfilled_lint_expectations, unreachable_pub, unused_imports)
 )]
-#![cfg_attr(not(feature = "component"), forbid(unsafe_code))]
-#![cfg_attr(feature = "component", deny(unsafe_code))]
+// What the bindings generate is not ours.
+#![cfg_attr(not(any(feature = "guest", feature = "wasmtime")), forbid(unsafe_code))]
 // Whatever the input, it returns an answer: nothing here may panic.
 #![cfg_attr(
     not(test),
@@ -99,6 +100,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "contract")]
+pub mod contract;
 mod item;
 mod machine;
 mod rule;
@@ -107,7 +110,7 @@ mod types;
 pub mod wire;
 mod write;
 
-#[cfg(feature = "component")]
+#[cfg(feature = "guest")]
 mod guest;
 
 pub use machine::{

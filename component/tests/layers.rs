@@ -8,8 +8,16 @@ use std::{
 };
 
 /// From the top to the bottom. Folders of one row do not import each other.
-const LAYERS: [&[&str]; 7] =
-    [&["guest"], &["machine"], &["rule"], &["write", "wire"], &["item"], &["types"], &["text"]];
+const LAYERS: [&[&str]; 8] = [
+    &["guest"],
+    &["contract"],
+    &["machine"],
+    &["rule"],
+    &["write", "wire"],
+    &["item"],
+    &["types"],
+    &["text"],
+];
 
 /// A module's place in the crate: `["rule", "join"]`; the root is empty.
 type Module = Vec<String>;

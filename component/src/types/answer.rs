@@ -8,15 +8,22 @@ use super::{
     lease::Lease,
     status::LimitStatus,
 };
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// What sending a call a second time could do, after a reply was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
+#[repr(u8)]
 pub enum Resend {
     /// Nothing: a second landing changes nothing.
+    #[cfg_attr(feature = "wasmtime", component(name = "idempotent"))]
     Idempotent,
     /// Debit twice: under-admits, never over-admits.
+    #[cfg_attr(feature = "wasmtime", component(name = "may-debit-twice"))]
     MayDebitTwice,
     /// Credit twice: never send it again.
+    #[cfg_attr(feature = "wasmtime", component(name = "never"))]
     Never,
 }
 

@@ -4,22 +4,32 @@ use alloc::string::String;
 use core::fmt;
 
 use crate::text::{decimal, quoted};
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// The kind of an [`Error`]; stable across versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
 #[non_exhaustive]
+#[repr(u8)]
 pub enum ErrorCode {
     /// The request breaks a documented bound or form.
+    #[cfg_attr(feature = "wasmtime", component(name = "invalid-request"))]
     InvalidRequest,
     /// A named limit is neither configured nor on the item (R15).
+    #[cfg_attr(feature = "wasmtime", component(name = "unknown-limit"))]
     UnknownLimit,
     /// A stored item holds something it should not.
+    #[cfg_attr(feature = "wasmtime", component(name = "corrupt-item"))]
     CorruptItem,
     /// A number left its range.
+    #[cfg_attr(feature = "wasmtime", component(name = "overflow"))]
     Overflow,
     /// The item needs something this version does not do: a calendar schedule, a cascade.
+    #[cfg_attr(feature = "wasmtime", component(name = "unsupported"))]
     Unsupported,
     /// A machine was used in a way its contract does not allow.
+    #[cfg_attr(feature = "wasmtime", component(name = "other"))]
     Misuse,
 }
 
@@ -40,6 +50,7 @@ impl ErrorCode {
 
 /// An error: what was read, what was expected, and that nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Error {
     /// What kind it is.
     pub code: ErrorCode,

@@ -3,14 +3,18 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{status::LimitStatus, subject::Subject};
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// What a host may remember about a subject between requests. Losing it costs a round trip, never
 /// correctness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Hint {
     /// The subject it is about ([`Subject::hint_key`]); it is not used for another.
     pub key: String,
     /// The shard count last seen.
+    #[cfg_attr(feature = "wasmtime", component(name = "shard-count"))]
     pub shard_count: u32,
     /// Rejections known to last.
     pub rejections: Vec<KnownRejection>,
@@ -18,12 +22,15 @@ pub struct Hint {
 
 /// An amount of one limit that is known to be rejected until an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct KnownRejection {
     /// Where the limit stood.
     pub status: LimitStatus,
     /// Any amount above this is rejected.
+    #[cfg_attr(feature = "wasmtime", component(name = "above-milli"))]
     pub above_milli: i64,
     /// Until then, exclusive: at this instant the next request goes to the table.
+    #[cfg_attr(feature = "wasmtime", component(name = "until-ms"))]
     pub until_ms: u64,
 }
 

@@ -48,6 +48,13 @@ pub(crate) struct LeasedWindow {
 }
 
 impl Lease {
+    /// Of an entity from which nothing was taken.
+    #[cfg(feature = "contract")]
+    pub(crate) fn of_nothing(entity: &str) -> Self {
+        let entity = entity.into();
+        Self { namespace: String::new(), entity, resource: String::new(), parts: Vec::new() }
+    }
+
     /// The lease as a string: opaque, stable within a minor version.
     #[must_use]
     pub fn encode(&self) -> String {

@@ -4,6 +4,8 @@ use alloc::{borrow::ToOwned, string::String};
 
 use super::{error::Error, name::check_limit_name};
 use crate::text::{decimal, quoted};
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Tokens an input may name at most, so that millitokens and their products stay in range.
 pub const MAX_TOKENS: u64 = 1_000_000_000_000_000;
@@ -15,6 +17,7 @@ const FARTHEST_NOW_MS: u64 = 253_402_300_799_999;
 
 /// A configured limit on one bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Limit {
     /// 1 to 64 characters, `[A-Za-z][A-Za-z0-9_.\-]*`, never `wcu`.
     pub name: String,
@@ -26,19 +29,25 @@ pub struct Limit {
 
 /// How a limit recovers its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 pub enum Recovery {
     /// A session quota: the whole capacity at once, this many seconds after the first use: 1 to 10^9.
+    #[cfg_attr(feature = "wasmtime", component(name = "session"))]
     Session(u64),
     /// A dripping limit (a token bucket): steadily.
+    #[cfg_attr(feature = "wasmtime", component(name = "drip"))]
     Drip(Drip),
 }
 
 /// The rate of a dripping limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Drip {
     /// Tokens that refill each period, 1 to 10^15.
+    #[cfg_attr(feature = "wasmtime", component(name = "refill-amount"))]
     pub refill_amount: u64,
     /// The period, 1 to 10^9 seconds.
+    #[cfg_attr(feature = "wasmtime", component(name = "refill-period-seconds"))]
     pub refill_period_seconds: u64,
 }
 
@@ -94,6 +103,7 @@ impl Limit {
 
 /// Tokens of one limit, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Amount {
     /// The limit.
     pub limit: String,

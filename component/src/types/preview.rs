@@ -6,44 +6,60 @@ use super::{
     error::{Corrupt, Error},
     status::LimitStatus,
 };
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Where a shard's window of one limit stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
+#[repr(u8)]
 pub enum WindowState {
     /// No item.
+    #[cfg_attr(feature = "wasmtime", component(name = "absent"))]
     Absent,
     /// The item is there, the limit or its window is not; a dripping limit has none ever.
+    #[cfg_attr(feature = "wasmtime", component(name = "unstarted"))]
     Unstarted,
     /// In force and applied.
+    #[cfg_attr(feature = "wasmtime", component(name = "live"))]
     Live,
     /// In force, the balance not yet reset (R3).
+    #[cfg_attr(feature = "wasmtime", component(name = "pending"))]
     Pending,
     /// Over: the next use opens a new one (R1).
+    #[cfg_attr(feature = "wasmtime", component(name = "ended"))]
     Ended,
 }
 
 /// One shard's part of a limit. A balance beyond 64 bits is reported as the nearest number that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct ShardView {
     /// The slot.
     pub shard: u32,
     /// Where its window stands.
     pub state: WindowState,
     /// The window's start as stored, ms.
+    #[cfg_attr(feature = "wasmtime", component(name = "starts-at-ms"))]
     pub starts_at_ms: Option<u64>,
     /// The window's end as stored, ms: where a clock ran ahead, further away than one length.
+    #[cfg_attr(feature = "wasmtime", component(name = "ends-at-ms"))]
     pub ends_at_ms: Option<u64>,
     /// Stored balance; negative is debt.
+    #[cfg_attr(feature = "wasmtime", component(name = "balance-milli"))]
     pub balance_milli: i64,
     /// What counts towards the total: the balance after R1, R4 and R12; of a slot without an
     /// item, what R8 would grant it.
+    #[cfg_attr(feature = "wasmtime", component(name = "counted-milli"))]
     pub counted_milli: i64,
     /// What the shard may hold (R12).
+    #[cfg_attr(feature = "wasmtime", component(name = "ceiling-milli"))]
     pub ceiling_milli: i64,
 }
 
 /// One limit over all shards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct LimitPreview {
     /// The sum, and the instant.
     pub status: LimitStatus,
@@ -53,8 +69,10 @@ pub struct LimitPreview {
 
 /// What is left of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct PreviewReport {
     /// The shard count in force.
+    #[cfg_attr(feature = "wasmtime", component(name = "shard-count"))]
     pub shard_count: u32,
     /// Whether the bucket is switched off: then nothing is admitted, whatever is left.
     pub disabled: bool,

@@ -10,6 +10,8 @@ use super::{
     subject::Subject,
 };
 use crate::text::{decimal, quoted};
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Limits one bucket may carry at most: what the table's 4 KB and 300 operators of an expression
 /// have room for.
@@ -17,6 +19,7 @@ pub const MAX_LIMITS: usize = 12;
 
 /// A request to debit tokens, all or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct AcquireRequest {
     /// Whose balance it is.
     pub subject: Subject,

@@ -1,9 +1,12 @@
 //! Where a limit stands, as a host reports it.
 
 use alloc::string::String;
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Where a limit stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct LimitStatus {
     /// The limit.
     pub name: String,
@@ -14,5 +17,6 @@ pub struct LimitStatus {
     pub available: i64,
     /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
     /// window: it is full, and the next request starts a window.
+    #[cfg_attr(feature = "wasmtime", component(name = "resets-at-ms"))]
     pub resets_at_ms: Option<u64>,
 }

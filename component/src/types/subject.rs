@@ -7,12 +7,15 @@ use super::{
     name::{check_name, is_alphanumeric, is_letter},
 };
 use crate::text::quoted;
+#[cfg(feature = "wasmtime")]
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Shards an entity's bucket is spread over at most.
 pub const MAX_SHARD_COUNT: u32 = 32;
 
 /// Whose balance it is, and where it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Subject {
     /// The DynamoDB table.
     pub table: String,

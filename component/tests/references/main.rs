@@ -32,7 +32,7 @@ const SKIPPED: [(&str, &str); 2] = [
 /// How `FIELD-CASES.md` shortens paths.
 const FOLDERS: [(&str, &str); 3] = [
     ("rules/", "component/tests/rules/"),
-    ("e2e/", "host-test/host/tests/e2e/"),
+    ("e2e/", "host-test/host/tests/host/e2e/"),
     ("cases/", "host-test/verify/conformance/src/cases/"),
 ];
 

@@ -19,11 +19,8 @@ mod contract {
         inline: r"
             package onewindow:wasi-http;
             world shell {
-                import onewindow:quota/types@0.1.0;
-                import onewindow:quota/acquire@0.1.0;
-                import onewindow:quota/cascade@0.1.0;
-                import onewindow:quota/settle@0.1.0;
-                import onewindow:quota/preview@0.1.0;
+                import onewindow:quota/types@0.2.0;
+                import onewindow:quota/enforce@0.2.0;
             }
         ",
         generate_all,

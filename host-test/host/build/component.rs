@@ -1,40 +1,46 @@
 //! Builds the core as a WebAssembly component, so that the host embeds what this checkout says.
 //!
 //! The nested build has a target folder of its own. A published package has no checkout around it, and brings
-//! the component along: `release.sh` puts it in.
+//! the components along: `release.sh` puts them in.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// Makes the component and says where it is.
-pub(crate) fn provide() {
+use super::module::{self, World};
+
+/// Makes the component of a world and says in a variable of the compiler where it is.
+pub(crate) fn provide(world: World, variable: &str) {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let path = match here.ancestors().nth(2).filter(|folder| folder.join("wit/world.wit").is_file()) {
-        Some(workspace) => build(workspace, &out).unwrap_or_else(|error| panic!("{error}")),
-        None => here.join("onewindow.wasm"),
+    let file = format!("onewindow-{}.wasm", world.name);
+    let path = match here.ancestors().nth(2).filter(|folder| folder.join("wit/worlds.wit").is_file()) {
+        Some(workspace) => {
+            let path = out.join(&file);
+            build(world, workspace, &out, &path).unwrap_or_else(|error| panic!("{error}"));
+            path
+        }
+        None => here.join(&file),
     };
     assert!(path.is_file(), "{}: not in this package; host-test/release.sh puts it there", path.display());
-    println!("cargo::rustc-env=ONEWINDOW_COMPONENT={}", path.display());
+    println!("cargo::rustc-env={variable}={}", path.display());
 }
 
-/// The component of the checkout at `workspace`.
-fn build(workspace: &Path, out: &Path) -> Result<PathBuf, String> {
+/// The component of the checkout at `workspace`, at `path`.
+fn build(world: World, workspace: &Path, out: &Path, path: &Path) -> Result<(), String> {
     for input in ["component/src", "component/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(input).display());
     }
     let shrunk = out.join("module.wasm");
-    super::module::shrink(&super::module::compile(workspace, &out.join("target"))?, &shrunk, false)?;
+    module::shrink(&module::compile(world, workspace, &out.join("target"))?, &shrunk, false)?;
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&fs::read(&shrunk).expect("the module was just written"))
         .and_then(|encoder| encoder.encode())
         .map_err(|error| format!("{} does not make a component: {error:#}", shrunk.display()))?;
-    let path = out.join("onewindow.wasm");
-    fs::write(&path, without_names(component)).expect("OUT_DIR is writable");
-    Ok(path)
+    fs::write(path, without_names(component)).expect("OUT_DIR is writable");
+    Ok(())
 }
 
 /// The component up to its last section that means something: the custom ones behind it name the parts

@@ -9,17 +9,31 @@ use std::{
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// A world of `wit/`, and the feature of the core that exports it.
+#[derive(Clone, Copy)]
+pub(crate) struct World {
+    pub(crate) name: &'static str,
+    feature: &'static str,
+}
+
+/// What a host needs to enforce limits.
+pub(crate) const QUOTA: World = World { name: "quota", feature: "component" };
+
+/// The pure functions.
+#[allow(dead_code, reason = "not every build makes it")]
+pub(crate) const INSPECT: World = World { name: "inspect", feature: "inspect" };
+
 /// Compiles the core of the checkout at `workspace`, with the names of its functions. `target_dir` is not the
 /// one of a build that is under way: cargo holds its lock.
 ///
 /// # Errors
 /// Where cargo does not run, or the core does not compile.
-pub(crate) fn compile(workspace: &Path, target_dir: &Path) -> Result<PathBuf, String> {
+pub(crate) fn compile(world: World, workspace: &Path, target_dir: &Path) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(workspace)
         .args(["rustc", "--quiet", "--package=onewindow", "--lib", "--crate-type=cdylib"])
-        .args(["--features=component", "--profile=component", "--target", TARGET, "--target-dir"])
+        .args(["--features", world.feature, "--profile=component", "--target", TARGET, "--target-dir"])
         .arg(target_dir);
     // What the outer build is checked or instrumented with is not for the component.
     for (name, _) in env::vars_os() {

@@ -5,7 +5,6 @@
 )]
 
 pub mod clock;
-pub mod contract;
 pub mod dynamo;
 #[cfg(feature = "embedded")]
 pub mod embedded;

@@ -11,9 +11,12 @@ use core::mem;
 
 use self::correction::{Part, corrections};
 use crate::{
+    item::Shard,
+    rule::shard_count,
     types::{
         answer::{Reply, Step},
         error::Error,
+        hint::Hint,
         lease::Lease,
         limit::{Amount, instant_ms},
         settlement::Settlement,
@@ -33,6 +36,8 @@ pub struct Settle {
     actual: Vec<Amount>,
     state: State,
     subject: Subject,
+    /// The largest shard count that an image showed.
+    shard_count: Option<u32>,
     /// The worst result of any part.
     settlement: Settlement,
 }
@@ -55,6 +60,7 @@ impl Settle {
             actual,
             state: State::Start,
             subject: Subject::default(),
+            shard_count: None,
             settlement: Settlement::Settled,
         }
     }
@@ -80,6 +86,23 @@ impl Settle {
         }
     }
 
+    /// Whose lease it is, after the first `advance`; none where the lease cannot be read.
+    #[must_use]
+    pub fn subject(&self) -> Option<&Subject> {
+        Some(&self.subject).filter(|subject| **subject != Subject::default())
+    }
+
+    /// What the host may remember about the subject; none where no item was seen. It has no
+    /// rejections: what was rejected before may fit now.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        self.shard_count.map(|count| Hint::new(&self.subject, count))
+    }
+
+    fn learn_count(&mut self, shard: &Shard) {
+        self.shard_count = Some(shard_count::largest(self.shard_count.unwrap_or(1), [shard]));
+    }
+
     fn start(&mut self) -> Result<Vec<Part>, Error> {
         let lease = Lease::decode(&self.lease)?;
         self.subject = lease.subject(&self.table);
@@ -99,9 +122,15 @@ impl Settle {
         let mut again = Vec::new();
         for (mut part, reply) in parts.into_iter().zip(replies) {
             match read(reply) {
-                Answer::Landed(_) => {}
+                Answer::Landed(image) => {
+                    // It is settled, whatever the rest of the item holds.
+                    if let Some(Ok(shard)) = image.map(|image| image.shard()) {
+                        self.learn_count(&shard);
+                    }
+                }
                 Answer::Refused(Some(image)) if part.tries < MAX_TRIES => match image.shard() {
                     Ok(shard) => {
+                        self.learn_count(&shard);
                         part.judge(&shard).into_iter().for_each(|settlement| self.worsen(settlement));
                         again.push(part);
                     }

@@ -3,7 +3,12 @@
 use onewindow_host::{AcquireRequest, Amount, Outcome};
 use onewindow_surface::http::Document;
 
-use super::{DONE, FAULT, REJECTED, limit::amount, print, question::QuestionArgs};
+use super::{
+    exit::{DONE, FAULT, REJECTED},
+    limit::amount,
+    print,
+    question::QuestionArgs,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use onewindow_host::engine::component::BINARY;
 
-use super::{DONE, print};
+use super::{exit::DONE, print};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use onewindow_host::{Client, Embedded, table};
 use tokio::net::TcpListener;
 
-use super::{DONE, print, serve::stop_signal, store::PATIENCE};
+use super::{exit::DONE, print, stop::stop_signal, store::PATIENCE};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

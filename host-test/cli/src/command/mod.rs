@@ -4,12 +4,14 @@ mod acquire;
 mod component;
 mod demo;
 mod dynamodb;
+mod exit;
 mod limit;
 mod preview;
 mod print;
 mod question;
 mod refill;
 mod serve;
+mod stop;
 mod store;
 mod table;
 
@@ -22,13 +24,6 @@ use tracing_subscriber::{
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
-
-/// Done, or admitted.
-const DONE: u8 = 0;
-/// The answer is no.
-const REJECTED: u8 = 1;
-/// The command line is wrong, or something failed. It is clap's own code for a wrong command line.
-const FAULT: u8 = 2;
 
 /// Session quotas on sharded DynamoDB balances.
 #[derive(Debug, Parser)]
@@ -69,7 +64,7 @@ pub(crate) fn run() -> ExitCode {
     let done = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(command.run()));
     ExitCode::from(done.unwrap_or_else(|error| {
         print::fault(&error);
-        FAULT
+        exit::FAULT
     }))
 }
 

@@ -3,7 +3,11 @@
 use onewindow_host::PreviewOutcome;
 use onewindow_surface::http::Document;
 
-use super::{DONE, FAULT, print, question::QuestionArgs};
+use super::{
+    exit::{DONE, FAULT},
+    print,
+    question::QuestionArgs,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

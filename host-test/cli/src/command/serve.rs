@@ -13,9 +13,10 @@ use onewindow_surface::{
 use tokio::net::TcpListener;
 
 use super::{
-    DONE,
+    exit::DONE,
     limit::{LIMIT_HELP, limit},
     print,
+    stop::stop_signal,
     store::{EngineArgs, StoreArgs},
 };
 
@@ -100,26 +101,4 @@ impl Args {
         store.close().await?;
         Ok(DONE)
     }
-}
-
-/// Resolves at Ctrl-C, and where a supervisor asks for the end.
-#[cfg(unix)]
-pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-/// Resolves at Ctrl-C.
-#[cfg(not(unix))]
-pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    Ok(async {
-        let _ = tokio::signal::ctrl_c().await;
-    })
 }

@@ -3,7 +3,8 @@
 use onewindow_host::table::{self, Creation};
 
 use super::{
-    DONE, print,
+    exit::DONE,
+    print,
     store::{PATIENCE, StoreArgs},
 };
 

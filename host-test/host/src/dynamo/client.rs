@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use onewindow::{Call, Reply, wire::classify};
 
 #[cfg(feature = "native")]
-use super::http::Http;
+use super::http::{ConfigError, Http};
 use super::{
     config::ClientConfig,
     cost::Cost,
@@ -33,6 +33,17 @@ struct Inner<T> {
     signer: Signer,
     config: ClientConfig,
     counters: Counters,
+}
+
+#[cfg(feature = "native")]
+impl Client<Http> {
+    /// A client of an ordinary program. Nothing is sent.
+    ///
+    /// # Errors
+    /// Where the endpoint is no URL, or the TLS backend cannot be set up.
+    pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
+        Ok(Self::over(Http::new(&config)?, config)?)
+    }
 }
 
 impl<T: Transport> Client<T> {

@@ -7,7 +7,6 @@ use onewindow::Reply;
 use reqwest::{Response, Url, redirect, retry};
 
 use super::{
-    client::Client,
     config::ClientConfig,
     sign::SignerError,
     transport::{Received, Transport},
@@ -32,12 +31,12 @@ pub enum ConfigError {
     Http(#[from] reqwest::Error),
 }
 
-impl Client<Http> {
-    /// A client for an endpoint. Nothing is sent.
+impl Http {
+    /// A transport to the configuration's endpoint. Nothing is sent.
     ///
     /// # Errors
     /// Where the endpoint is no URL, or the TLS backend cannot be set up.
-    pub fn new(config: ClientConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
         let url = endpoint(&config.endpoint)?;
         let mut builder = reqwest::Client::builder()
             .connect_timeout(config.connect_timeout)
@@ -49,8 +48,7 @@ impl Client<Http> {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        let transport = Http { http: builder.build()?, reply_limit_bytes: config.reply_limit_bytes };
-        Ok(Self::over(transport, config)?)
+        Ok(Self { http: builder.build()?, reply_limit_bytes: config.reply_limit_bytes })
     }
 }
 

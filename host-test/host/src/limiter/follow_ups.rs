@@ -12,7 +12,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::future::join_all;
 use onewindow::Call;
 
 use crate::dynamo::{Client, Cost, Transport, failure};
@@ -27,7 +26,7 @@ pub enum AfterAnswer<T> {
     Spawn(fn(FollowUp<T>)),
 }
 
-/// The calls that follow one answer.
+/// Calls that follow an answer.
 #[derive(Debug)]
 #[must_use = "they are not made before it is run"]
 pub struct FollowUp<T> {
@@ -66,33 +65,39 @@ impl<T: Transport> FollowUp<T> {
 #[derive(Debug)]
 pub(super) struct FollowUps<T> {
     after: AfterAnswer<T>,
-    kept: Mutex<Vec<FollowUp<T>>>,
+    within: Duration,
+    kept: Mutex<Vec<Call>>,
     counts: Arc<Counts>,
 }
 
 impl<T: Transport> FollowUps<T> {
-    pub(super) fn new(after: AfterAnswer<T>) -> Self {
-        Self { after, kept: Mutex::default(), counts: Arc::default() }
+    /// Each may take `within`, resends and all.
+    pub(super) fn new(after: AfterAnswer<T>, within: Duration) -> Self {
+        Self { after, within, kept: Mutex::default(), counts: Arc::default() }
     }
 
     /// Begins or keeps the calls; how many they are.
-    pub(super) fn begin(&self, client: &Client<T>, calls: Vec<Call>, within: Duration) -> usize {
+    pub(super) fn begin(&self, client: &Client<T>, calls: Vec<Call>) -> usize {
         let begun = calls.len();
         if begun > 0 {
-            let open = Open::new(&self.counts);
-            let follow_up = FollowUp { client: client.clone(), calls, within, open };
             match self.after {
-                AfterAnswer::Keep => lock(&self.kept).push(follow_up),
-                AfterAnswer::Spawn(spawn) => spawn(follow_up),
+                AfterAnswer::Keep => lock(&self.kept).extend(calls),
+                AfterAnswer::Spawn(spawn) => spawn(self.follow_up(client, calls)),
             }
         }
         begun
     }
 
+    fn follow_up(&self, client: &Client<T>, calls: Vec<Call>) -> FollowUp<T> {
+        FollowUp { client: client.clone(), calls, within: self.within, open: Open::new(&self.counts) }
+    }
+
     /// Makes what is kept, and waits for what is under way.
-    pub(super) async fn flush(&self) {
+    pub(super) async fn flush(&self, client: &Client<T>) {
         let kept = mem::take(&mut *lock(&self.kept));
-        join_all(kept.into_iter().map(FollowUp::run)).await;
+        if !kept.is_empty() {
+            self.follow_up(client, kept).run().await;
+        }
         poll_fn(|context| {
             let mut open = lock(&self.counts.open);
             if open.follow_ups == 0 {

@@ -74,6 +74,7 @@ impl<T: Transport> Limiter<T> {
         after: AfterAnswer<T>,
     ) -> Self {
         let bound = options.remembered_subjects;
+        let follow_ups = FollowUps::new(after, options.follow_up_deadline);
         Self {
             inner: Arc::new(Inner {
                 engine: engine.into(),
@@ -82,7 +83,7 @@ impl<T: Transport> Limiter<T> {
                 hints: Hints::new(bound),
                 chains: Chains::new(bound),
                 configurations: Configurations::new(bound),
-                follow_ups: FollowUps::new(after),
+                follow_ups,
             }),
         }
     }
@@ -90,7 +91,7 @@ impl<T: Transport> Limiter<T> {
     /// Makes the follow-ups that are kept, and waits until all that were begun are done. To be called
     /// before a process ends; by an edge guest after each answer.
     pub async fn flush(&self) {
-        self.inner.follow_ups.flush().await;
+        self.inner.follow_ups.flush(&self.inner.client).await;
     }
 
     /// What became of the follow-ups.
@@ -141,8 +142,7 @@ impl<T: Transport> Limiter<T> {
 
     /// Begins what follows an answer; how many calls it is.
     fn begin(&self, calls: Vec<Call>) -> usize {
-        let Inner { client, options, follow_ups, .. } = &*self.inner;
-        follow_ups.begin(client, calls, options.follow_up_deadline)
+        self.inner.follow_ups.begin(&self.inner.client, calls)
     }
 
     fn lets_through(&self, outcome: &Outcome) -> bool {

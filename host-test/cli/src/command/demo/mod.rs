@@ -11,7 +11,7 @@ mod words;
 
 use clap::Args as ClapArgs;
 
-use super::{DONE, store::EngineArgs};
+use super::{exit::DONE, store::EngineArgs};
 
 /// Play a session and show what happens to its shards.
 #[derive(Debug, ClapArgs)]

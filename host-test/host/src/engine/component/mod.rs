@@ -4,7 +4,7 @@
 //! well is used again: the core keeps nothing between requests. A component imports nothing and may burn
 //! only so much fuel a step: it can neither reach out nor hang its host.
 
-mod convert;
+pub mod exports;
 mod session;
 
 use std::{
@@ -13,7 +13,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use onewindow::{AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Settlement, Subject};
+use onewindow::{
+    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Outcome, Settlement, Step, Subject,
+};
 use tokio::sync::Semaphore;
 use wasmtime::{
     Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
@@ -21,16 +23,15 @@ use wasmtime::{
 };
 
 use super::machine::{Core, Machine, PreviewDecision, Slot};
-use bindings::{Quota, QuotaPre};
-
-/// What wasmtime makes of `wit/`: the whole contract, for tools that want the pure functions too.
-#[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
-pub mod bindings {
-    wasmtime::component::bindgen!({ path: "wit", world: "quota" });
-}
+use exports::{Quota, QuotaPre};
+use session::Session;
 
 /// The component that was built with this crate.
-pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_COMPONENT"));
+pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_QUOTA"));
+
+/// The component of the world `inspect`: the rules as pure functions, for tests and tools.
+#[cfg(feature = "inspect")]
+pub const INSPECT: &[u8] = include_bytes!(env!("ONEWINDOW_INSPECT"));
 
 /// Core instances one component is made of: its module, and the canonical ABI's little helpers.
 const CORE_INSTANCES: u32 = 4;
@@ -158,8 +159,7 @@ impl Component {
         Ok(Self { inner: Arc::new(Inner { engine, pre, slots, idle: Mutex::default(), options }) })
     }
 
-    /// An instance, which may have served requests, and the store it lives in: for the contract's pure
-    /// functions. It takes one of `instances` as long as it lives, and does not come back.
+    /// An instance, which may have served requests, and the store it lives in: for measuring it. It takes one of `instances` as long as it lives, and does not come back.
     ///
     /// # Errors
     /// Where every instance is in use.
@@ -208,24 +208,18 @@ impl Core for Component {
         Some(Box::pin(async { Slot::holding(Arc::clone(&self.inner.slots).acquire_owned().await.ok()) }))
     }
 
-    fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
-        Box::new(session::Session::begin(self, |store, quota| {
-            quota.onewindow_quota_acquire().acquisition().call_constructor(store, &request.into())
-        }))
+    fn acquire(&self, mut request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+        // Whether a remembered rejection still holds is asked of `reject` alone.
+        request.hint.iter_mut().for_each(|hint| hint.rejections.clear());
+        Box::new(Session::begin(self, |store, quota| quota.acquire(store, vec![request], false)))
     }
 
     fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
-        let levels: Vec<_> = levels.into_iter().map(Into::into).collect();
-        Box::new(session::Session::begin(self, |store, quota| {
-            quota.onewindow_quota_cascade().cascading().call_constructor(store, &levels)
-        }))
+        Box::new(Session::begin(self, |store, quota| quota.acquire(store, levels, true)))
     }
 
     fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
-        let actual: Vec<_> = actual.into_iter().map(Into::into).collect();
-        Box::new(session::Session::begin(self, |store, quota| {
-            quota.onewindow_quota_settle().settling().call_constructor(store, table, lease, &actual)
-        }))
+        Box::new(Session::begin(self, |store, quota| quota.settle(store, table, lease, actual)))
     }
 
     fn preview(
@@ -234,25 +228,25 @@ impl Core for Component {
         limits: Vec<Limit>,
         hint: Option<&Hint>,
     ) -> Box<dyn Machine<PreviewDecision>> {
-        let limits: Vec<_> = limits.into_iter().map(Into::into).collect();
-        let hint = hint.map(|hint| hint.clone().into());
-        Box::new(session::Session::begin(self, |store, quota| {
-            let previewing = quota.onewindow_quota_preview().previewing();
-            previewing.call_constructor(store, &subject.into(), &limits, hint.as_ref())
-        }))
+        let hint = hint.cloned();
+        Box::new(Session::begin(self, |store, quota| quota.preview(store, subject, limits, hint)))
     }
 
-    /// A component that cannot say, or has no room, rejects nothing: then the table is asked.
+    /// A component that fails, or has no room, rejects nothing: then the table is asked.
     fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
         let _room = self.inner.slots.try_acquire().ok()?;
-        let mut instance = self.instance().ok()?;
-        let (request, hint) = (request.clone().into(), hint.clone().into());
-        let acquire = instance.quota.onewindow_quota_acquire();
-        let rejected = acquire.call_reject(&mut instance.store, &request, &hint, now_ms).ok()?;
-        let rejected = rejected.map(TryInto::try_into).transpose().ok()?;
-        self.give_back(instance);
-        rejected
+        let request = AcquireRequest { hint: Some(hint.clone()), ..request.clone() };
+        let mut machine: Session<Decision> =
+            Session::begin(self, |store, quota| quota.acquire(store, vec![request], false));
+        match machine.advance(now_ms, &[]) {
+            Step::Done(decision) => Some(decision).filter(|decision| is_rejection(&decision.outcome)),
+            Step::Perform(_) => None,
+        }
     }
+}
+
+const fn is_rejection(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Rejected { .. })
 }
 
 impl fmt::Debug for Component {
@@ -263,8 +257,6 @@ impl fmt::Debug for Component {
 
 #[cfg(test)]
 mod tests {
-    use onewindow::Step;
-
     use super::*;
 
     fn component(options: ComponentOptions) -> Component {

@@ -3,11 +3,12 @@
 use std::{marker::PhantomData, mem};
 
 use onewindow::{
-    CascadeDecision, Decision, Error, ErrorCode, Hint, Outcome, PreviewOutcome, Reply, Settlement, Step,
+    Error, ErrorCode, Hint, PreviewOutcome, Reply, Step,
+    contract::{Decided, Ending, Previewed},
 };
 use wasmtime::{Store, component::ResourceAny};
 
-use super::{Component, Instance, bindings::Quota, convert};
+use super::{Component, Instance, exports::Quota};
 use crate::engine::machine::{Machine, PreviewDecision};
 
 /// A machine of the component's, and the instance it lives in.
@@ -93,72 +94,32 @@ impl<D> Drop for Session<D> {
     }
 }
 
-impl Machine<Decision> for Session<Decision> {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
-        let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, .. }, machine| {
-            let acquisition = quota.onewindow_quota_acquire().acquisition();
-            Ok(acquisition.call_advance(store, machine, now_ms, &replies)?.try_into()?)
-        });
-        stepped.unwrap_or_else(|fault| {
-            Step::Done(Decision {
-                outcome: Outcome::Failed(fault.into()),
-                limits: Vec::new(),
-                follow_ups: Vec::new(),
-                hint: Hint::default(),
-            })
-        })
+impl<D: Decided> Machine<D> for Session<D> {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<D> {
+        let replies = replies.iter().map(Into::into).collect();
+        let stepped = self
+            .step(|Instance { store, quota, .. }, machine| quota.advance(store, machine, now_ms, replies));
+        match stepped {
+            Ok(step) => step.into_library(),
+            Err(fault) => Step::Done(D::failed(fault.into())),
+        }
     }
 }
 
-impl Machine<CascadeDecision> for Session<CascadeDecision> {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
-        let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, .. }, machine| {
-            let cascading = quota.onewindow_quota_cascade().cascading();
-            convert::cascade_step(cascading.call_advance(store, machine, now_ms, &replies)?)
-        });
-        stepped.unwrap_or_else(|fault| {
-            Step::Done(CascadeDecision {
-                outcome: Outcome::Failed(fault.into()),
-                decided_by: 0,
-                levels: Vec::new(),
-                follow_ups: Vec::new(),
-            })
-        })
+impl Decided for PreviewDecision {
+    fn of(ending: Ending) -> Result<Self, Error> {
+        let outcome = match ending {
+            Ending::Previewed(Previewed { report, hint }) => {
+                return Ok(Self { outcome: PreviewOutcome::Report(report), hint });
+            }
+            Ending::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
+            Ending::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
+            other => PreviewOutcome::Failed(other.into_error()),
+        };
+        Ok(Self { outcome, hint: Hint::default() })
     }
-}
 
-impl Machine<Settlement> for Session<Settlement> {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
-        let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, .. }, machine| {
-            let settling = quota.onewindow_quota_settle().settling();
-            Ok(settling.call_advance(store, machine, now_ms, &replies)?.try_into()?)
-        });
-        stepped.unwrap_or_else(|fault| Step::Done(Settlement::Failed(fault.into())))
-    }
-}
-
-impl Machine<PreviewDecision> for Session<PreviewDecision> {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewDecision> {
-        let replies = convert::replies(replies);
-        let stepped = self.step(|Instance { store, quota, .. }, machine| {
-            let previewing = quota.onewindow_quota_preview().previewing();
-            let step = previewing.call_advance(&mut *store, machine, now_ms, &replies)?;
-            Ok(match step.try_into()? {
-                Step::Perform(calls) => Step::Perform(calls),
-                Step::Done(outcome) => Step::Done(PreviewDecision {
-                    outcome,
-                    hint: previewing.call_hint(store, machine)?.into(),
-                }),
-            })
-        });
-        stepped.unwrap_or_else(|fault| {
-            Step::Done(PreviewDecision {
-                outcome: PreviewOutcome::Failed(fault.into()),
-                hint: Hint::default(),
-            })
-        })
+    fn failed(error: Error) -> Self {
+        Self { outcome: PreviewOutcome::Failed(error), hint: Hint::default() }
     }
 }

@@ -55,9 +55,11 @@ fn read(file: &FilePath, folder: &FilePath, path: &Path, tree: &mut Tree) {
             let inner: Path = inline.iter().chain([child]).cloned().collect();
             let place = inner.iter().fold(folder.to_owned(), |place, name| place.join(name));
             let path: Path = path.iter().chain(&inner).cloned().collect();
-            let candidates = [place.with_extension("rs"), place.join("mod.rs")];
-            if let Some(file) = candidates.into_iter().find(|file| file.is_file()) {
-                read(&file, &place, &path, tree);
+            let declared = declared_path(&text, child).map(|name| folder.join(name));
+            let candidates = [declared.clone(), Some(place.with_extension("rs")), Some(place.join("mod.rs"))];
+            if let Some(file) = candidates.into_iter().flatten().find(|file| file.is_file()) {
+                let folder = declared.as_ref().and_then(|file| file.parent()).unwrap_or(&place);
+                read(&file, folder, &path, tree);
             }
         }
     }
@@ -66,6 +68,16 @@ fn read(file: &FilePath, folder: &FilePath, path: &Path, tree: &mut Tree) {
     }
 }
 
+/// The file of a module that is declared with `#[path = "…"]`, from the folder of the declaring file.
+fn declared_path<'a>(text: &'a str, module: &str) -> Option<&'a str> {
+    text.split("#[path = \"").skip(1).find_map(|rest| {
+        let (path, declaration) = rest.split_once("\"]")?;
+        let declaration = declaration.split(';').next()?;
+        declaration.trim_end().ends_with(&format!("mod {module}")).then_some(path)
+    })
+}
+
+/// Which files each file uses. A use of a name counts once for each file.
 fn uses(tree: &Tree) -> Uses {
     let mut found = Uses::new();
     for (path, (file, module)) in tree {

@@ -15,7 +15,8 @@ mod source;
 use std::path::Path;
 
 /// The roots of the crates that are checked, from the folder `host-test`.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 10] = [
+    "cli/src/main.rs",
     "perf/src/main.rs",
     "verify/conformance/src/main.rs",
     "verify/fleet/src/main.rs",

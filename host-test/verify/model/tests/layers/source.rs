@@ -150,19 +150,24 @@ fn tokens(text: &str) -> Vec<String> {
             end.map_or("", |end| &after[end + 1..])
         } else if first == '\'' {
             // A character ends with a second quote; a lifetime has none.
-            let length = if after.starts_with('\\') { after[1..].find('\'').map(|at| at + 1) } else { None };
-            let plain = after.chars().next().map_or(0, char::len_utf8);
-            let length = length.or_else(|| after[plain..].starts_with('\'').then_some(plain));
-            length.map_or(after, |length| &after[length + 1..])
+            let escape = after
+                .strip_prefix('\\')
+                .map_or(0, |escaped| 1 + escaped.chars().next().map_or(0, char::len_utf8));
+            let length = match escape {
+                0 => after.chars().next().map_or(0, char::len_utf8),
+                // Such as `\u{1F600}`.
+                escape => escape + after[escape..].find('\'').unwrap_or(0),
+            };
+            if after[length..].starts_with('\'') { &after[length + 1..] } else { after }
         } else if first.is_alphanumeric() || first == '_' {
             let end = rest.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(rest.len());
             if is_name(rest) {
                 found.push(rest[..end].to_owned());
             }
             &rest[end..]
-        } else if rest.starts_with("::") {
+        } else if let Some(after) = rest.strip_prefix("::") {
             found.push("::".to_owned());
-            &rest[2..]
+            after
         } else {
             if !first.is_whitespace() {
                 found.push(first.to_string());
