@@ -6,10 +6,13 @@
 
 build_programs
 export ONEWINDOW="$programs/onewindow"
-"$ONEWINDOW" component "$CARGO_TARGET_DIR/onewindow.wasm"
+quota="$CARGO_TARGET_DIR/onewindow-quota.wasm"
+inspect="$CARGO_TARGET_DIR/onewindow-inspect.wasm"
+"$ONEWINDOW" component "$quota"
+"$ONEWINDOW" component --world inspect "$inspect"
 (
     cd host-test/javascript
-    node build.mjs "$CARGO_TARGET_DIR/onewindow.wasm"
+    node build.mjs "$quota" "$inspect"
     npm run --silent compile
 )
 cd edge-examples

@@ -17,9 +17,10 @@ target() { rustup target list --installed | grep -qx "$1" || rustup target add "
 build_programs
 component="$programs/onewindow-quota.wasm"
 "$programs/onewindow" component "$component"
+"$programs/onewindow" component --world inspect "$programs/onewindow-inspect.wasm"
 (
     cd host-test/javascript
-    node build.mjs "$component"
+    node build.mjs "$component" "$programs/onewindow-inspect.wasm"
     npm run --silent compile
     ONEWINDOW="$programs/onewindow" npm test --silent
     cd ../../edge-examples

@@ -63,7 +63,7 @@ mkdir dist
 
 (
     cd host-test/javascript
-    node build.mjs ../../dist/onewindow-quota.wasm
+    node build.mjs ../../dist/onewindow-quota.wasm ../../dist/onewindow-inspect.wasm
     npm run --silent compile
     npm pack --silent --ignore-scripts --pack-destination ../../dist
 )

@@ -1,9 +1,10 @@
 // Builds the page into dist/: static files, to be put on any server.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import binaryen from "binaryen";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -32,6 +33,7 @@ await build({
 });
 for (const name of ["index.html", "icon.svg"]) copyFileSync(join(here, "src", name), join(dist, name));
 for (const name of readdirSync(core).filter((name) => name.endsWith(".wasm"))) copyFileSync(join(core, name), join(dist, name));
+writeFileSync(join(dist, "inspect.core.wasm"), used(readFileSync(join(core, "../inspect/inspect.core.wasm"))));
 
 const sizes = readdirSync(dist).map((name) => [name, gzipSync(readFileSync(join(dist, name)), { level: 9 }).length]);
 const total = sizes.reduce((sum, [, bytes]) => sum + bytes, 0);
@@ -40,4 +42,17 @@ console.log(`dist/, gzipped: ${kb(total)} = ${sizes.map(([name, bytes]) => `${na
 if (total > MOST) {
   console.error(`the page may have ${kb(MOST)} gzipped`);
   process.exit(1);
+}
+
+/** The component of the pure functions, without those that the page never calls: it decodes items. */
+function used(bytes) {
+  const module = binaryen.readBinary(bytes);
+  module.setFeatures(binaryen.Features.All);
+  for (const { name } of WebAssembly.Module.exports(new WebAssembly.Module(bytes))) {
+    if (/quota\/rules@/.test(name) && !name.endsWith("#decode-item")) module.removeExport(name);
+  }
+  binaryen.setOptimizeLevel(2);
+  binaryen.setShrinkLevel(2);
+  module.optimize();
+  return module.emitBinary();
 }

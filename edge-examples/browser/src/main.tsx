@@ -1,12 +1,12 @@
 import { render } from "preact";
-import { loadCore } from "onewindow/browser";
+import { loadCore, loadInspect } from "onewindow/browser";
 import { App } from "./ui/app.js";
 
 const root = document.getElementById("app")!;
 try {
-  const core = await loadCore("./");
+  const [core, inspect] = await Promise.all([loadCore("./"), loadInspect("./")]);
   root.replaceChildren();
-  render(<App core={core} />, root);
+  render(<App engine={{ core, inspect }} />, root);
 } catch (error) {
   const alert = document.createElement("p");
   alert.setAttribute("role", "alert");

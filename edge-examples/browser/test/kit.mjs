@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -41,6 +41,8 @@ export async function start() {
     target: "es2022",
     logLevel: "warning",
   });
+  const core = dirname(fileURLToPath(import.meta.resolve("onewindow/core")));
+  copyFileSync(join(core, "../inspect/inspect.core.wasm"), join(probes, "whole.wasm"));
   const { server, url } = await serve(0, [dist, probes]);
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   return {

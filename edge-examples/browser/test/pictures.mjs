@@ -11,7 +11,7 @@ async function quota(options, path, full) {
   const { page, close } = await open(site, { zone: "Europe/Berlin", ...options });
   await page.clock.pauseAt(PAUSED_MS);
   await sample(page, "In the middle");
-  await page.screenshot({ path, fullPage: full });
+  await page.screenshot({ path, fullPage: full, animations: "disabled" });
   await close();
 }
 
@@ -22,13 +22,13 @@ async function walk(options, path, full) {
   await page.locator("h2", { hasText: "Telling the others" }).waitFor();
   // The focus is for those who move with the keyboard.
   await page.evaluate(() => document.activeElement.blur());
-  await page.screenshot({ path, fullPage: full });
+  await page.screenshot({ path, fullPage: full, animations: "disabled" });
   await close();
 }
 
 async function landing(options, path, full) {
   const { page, close } = await open(site, options);
-  await page.screenshot({ path, fullPage: full });
+  await page.screenshot({ path, fullPage: full, animations: "disabled" });
   await close();
 }
 

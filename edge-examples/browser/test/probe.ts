@@ -3,6 +3,7 @@
 
 import type { PreviewReport } from "onewindow";
 import { loadCore } from "onewindow/browser";
+import { Inspect } from "onewindow/inspect";
 import { attempt, view, type Attempt, type Bucket } from "../src/model/core.js";
 import type { Item } from "../src/model/item.js";
 import { encode } from "../src/model/link.js";
@@ -10,17 +11,19 @@ import { SAMPLES } from "../src/model/samples.js";
 import { walk } from "../src/model/walk.js";
 import type { Made } from "../src/model/table.js";
 
-const core = await loadCore("./");
+// All of the pure functions: the page's own module has no survey.
+const whole = await WebAssembly.compileStreaming(fetch("whole.wasm"));
+const engine = { core: await loadCore("./"), inspect: new Inspect({ "inspect.core.wasm": whole }) };
 
 /** One line for each thing that was asked: of the walk whose old window ends then, and of the samples. */
 export function record(endMs: number): string[] {
   const lines: object[] = [];
-  for (const { title, bucket, nowMs, attempt } of walk(core, endMs)) {
+  for (const { title, bucket, nowMs, attempt } of walk(engine, endMs)) {
     lines.push({ about: `walk: ${title}`, ...looked(bucket, nowMs), ...(attempt && { attempt: tried(attempt, bucket.items) }) });
   }
   for (const { id, make } of SAMPLES) {
     const bucket = make(endMs);
-    const { hint, report } = view(core, bucket, endMs);
+    const { hint, report } = view(engine, bucket, endMs);
     const resetsAtMs = Number(report.limits.find(({ status }) => status.resetsAtMs !== undefined)!.status.resetsAtMs);
     for (const [tokens, nowMs, seed] of [
       [3000, endMs, 2],
@@ -28,7 +31,7 @@ export function record(endMs: number): string[] {
       [40, resetsAtMs, 4],
     ] as const) {
       const consume = [{ limit: "session", tokens: BigInt(tokens) }];
-      const asked = attempt(core, bucket, { consume, nowMs, seed, hint });
+      const asked = attempt(engine, bucket, { consume, nowMs, seed, hint });
       lines.push({ about: `sample ${id}: ${tokens}`, ...looked(bucket, nowMs), attempt: tried(asked, bucket.items) });
     }
   }
@@ -38,7 +41,7 @@ export function record(endMs: number): string[] {
 /** The component's own preview of items, and nothing around it. */
 export function preview(items: object[], nowMs: number): string {
   const texts = items.map((item) => JSON.stringify(item));
-  return JSON.stringify(document(core.call(({ window }) => window.preview(texts, 0, [], BigInt(nowMs)))), plain);
+  return JSON.stringify(document(engine.inspect.call(({ rules }) => rules.survey(texts, 0, [], BigInt(nowMs)))), plain);
 }
 
 /** The fragment of a link to a bucket at an instant. */
@@ -52,7 +55,7 @@ const looked = (bucket: Bucket, nowMs: number) => ({
   subject: bucket.subject,
   now_ms: nowMs,
   items: bucket.items,
-  report: document(view(core, bucket, nowMs).report),
+  report: document(view(engine, bucket, nowMs).report),
 });
 
 function document({ shardCount, disabled, limits }: PreviewReport): object {
@@ -90,7 +93,8 @@ function tried({ nowMs, request, before, rounds, decision, followUps }: Attempt,
         : { refill_amount: recovery.val.refillAmount, refill_period_seconds: recovery.val.refillPeriodSeconds }),
     })),
     rounds: rounds.map((calls) => calls.map(call)),
-    outcome: decision.outcome,
+    // An admission with what it is settled by.
+    outcome: decision.lease === undefined ? decision.outcome : { ...decision.outcome, val: decision.lease },
     statuses: decision.limits.map(({ name, capacity, available, resetsAtMs }) => ({
       ...{ name, capacity, available },
       resets_at_ms: resetsAtMs ?? null,

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { sizes } from "../build.mjs";
 
 const KB = 1024;
-// What was measured, rounded up. The core is as the checkout builds it.
-const CEILINGS = { core: 62 * KB, glue: 10 * KB, aws4fetch: 3 * KB, own: 8 * KB };
+// What was measured, rounded up to half a KB. The core is as the checkout builds it.
+const CEILINGS = { core: 70.5 * KB, glue: 5.5 * KB, aws4fetch: 2.5 * KB, own: 7.5 * KB };
 
 for (const [part, ceiling] of Object.entries(CEILINGS)) {
   test(`${part}: at most ${ceiling} bytes, gzipped`, () => {

@@ -17,17 +17,16 @@ export class Hints {
     this.#bound = bound;
   }
 
-  get(key: string): Hint | undefined {
-    return this.#touch(key)?.hint;
-  }
-
-  /** The hint, where it holds a rejection that may still be repeated. */
-  rejecting(key: string, nowMs: number, repeatForMs: number): Hint | undefined {
+  /**
+   * What is known of a subject. Its rejections are left out where they were learned `repeatForMs` ago or
+   * earlier: they are not repeated any more.
+   */
+  get(key: string, nowMs = Date.now(), repeatForMs = Infinity): Hint | undefined {
     const entry = this.#touch(key);
-    if (!entry || entry.hint.rejections.length === 0) return undefined;
+    if (!entry) return undefined;
     const ageMs = nowMs - entry.learnedMs;
     // Where the clock was set back, the age is not known.
-    return ageMs >= 0 && ageMs < repeatForMs ? entry.hint : undefined;
+    return ageMs >= 0 && ageMs < repeatForMs ? entry.hint : { ...entry.hint, rejections: [] };
   }
 
   put(key: string, hint: Hint, learnedMs: number): void {

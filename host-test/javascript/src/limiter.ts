@@ -1,6 +1,18 @@
 // The limiter: the core, a table and a clock, and the loop between them.
 
-import type { Call, Core, Decision, Outcome, PreviewOutcome, Reply, Settlement, Subject } from "./core.js";
+import type {
+  Call,
+  Core,
+  Ending,
+  Exports,
+  LimitStatus,
+  Machine,
+  Outcome,
+  PreviewReport,
+  Reply,
+  Settlement,
+  Subject,
+} from "./core.js";
 import { Hints } from "./hints.js";
 import { acquireRequest, amounts, limits, subject, type AcquireInput, type LimitInput, type Whole } from "./input.js";
 import { InvalidRequest } from "./number.js";
@@ -49,13 +61,21 @@ export interface Answer {
   /** Whether it was let through although the table did not answer. The outcome stays `unavailable`. */
   degraded: boolean;
   outcome: Outcome;
-  limits: Decision["limits"];
+  /** What `settle` needs; there where the request was admitted. */
+  lease?: string;
+  limits: LimitStatus[];
   cost: Cost;
   /** The writes that follow the answer, under way: pass it to `waitUntil`. It never rejects. */
   followUps: Promise<void>;
 }
 
-/** The most steps of one machine; the core itself needs far fewer. */
+/** What a preview comes to. */
+export type PreviewOutcome = { tag: "report"; val: PreviewReport } | Failure;
+
+/** What every operation may come to. */
+type Failure = Extract<Ending, { tag: "failed" | "unavailable" | "misconfigured" }>;
+
+/** The most steps of one machine; the core itself needs fewer. */
 const MAX_STEPS = 64;
 
 /** Enforces limits on a table. */
@@ -74,117 +94,112 @@ export class Limiter {
       hints: options.hints ?? new Hints(),
     };
     this.#observe = options.observe;
-    this.#table = new Table(options.core, { attemptTimeoutMs: this.options.deadlineMs / 2, ...options });
+    const attemptTimeoutMs = options.attemptTimeoutMs ?? this.options.deadlineMs / 2;
+    this.#table = new Table(options.core, { ...options, attemptTimeoutMs });
   }
 
   /** Debits tokens, all or nothing. Every failure is an outcome. */
   async acquire(input: AcquireInput): Promise<Answer> {
-    const { core, hints, repeatRejectionsForMs } = this.options;
+    const { hints, repeatRejectionsForMs } = this.options;
     const measured = this.#measure("acquire");
     const { cost } = measured;
-    const decision = await this.#guard(cost, async () => {
+    let key = "";
+    const ending = await this.#run(cost, () => {
       const request = acquireRequest(input);
-      const key = hintKey(request.subject);
-      const nowMs = Date.now();
-      const remembered = hints.rejecting(key, nowMs, repeatRejectionsForMs);
-      if (remembered) {
-        const asked = { ...request, seed: 0n };
-        const rejection = core.call((core) => core.acquire.reject(asked, remembered, BigInt(nowMs)));
-        if (rejection) return rejection;
-      }
-      const hint = hints.get(key);
-      const seeded = { ...request, seed: seed(), ...(hint && { hint }) };
-      const decision = await this.#drive(
-        (core) => new core.acquire.Acquisition(seeded),
-        (machine, now, replies) => machine.advance(now, replies),
-        cost,
-      );
-      if (decision.hint.key) hints.put(key, decision.hint, Date.now());
-      return decision;
+      key = hintKey(request.subject);
+      const hint = hints.get(key, Date.now(), repeatRejectionsForMs);
+      return ({ enforce }) => enforce.acquire([{ ...request, seed: seed(), ...(hint && { hint }) }], false);
     });
-    const outcome: Outcome = "outcome" in decision ? decision.outcome : decision;
-    const known = "outcome" in decision ? decision : { limits: [], followUps: [] };
+    const { outcome, level, followUps } = decisionOf(ending);
+    // A remembered rejection is answered without a call. It is not learned again: it would never grow old.
+    if (level?.hint.key && cost.requests > 0) hints.put(key, level.hint, Date.now());
     const degraded = outcome.tag === "unavailable" && this.options.onUnavailable === "allow";
-    const resets = known.limits.flatMap(({ resetsAtMs }) => resetsAtMs ?? []);
+    const limits = level?.limits ?? [];
+    const resets = limits.flatMap(({ resetsAtMs }) => resetsAtMs ?? []);
     const wait = outcome.tag === "rejected" || outcome.tag === "contended" ? outcome.val : undefined;
     measured.done(outcome.tag, resets, degraded, wait);
     return {
       allowed: degraded || outcome.tag === "admitted",
       degraded,
       outcome,
-      limits: known.limits,
+      ...(level?.lease !== undefined && { lease: level.lease }),
+      limits,
       cost,
-      followUps: this.#followUp(known.followUps),
+      followUps: this.#followUp(followUps),
     };
   }
 
   /** Corrects a lease to what was really used: 0 releases, a limit left out keeps its estimate. */
   async settle(table: string, lease: string, actual: Readonly<Record<string, Whole>>): Promise<Settlement> {
+    const { hints } = this.options;
     const measured = this.#measure("settle");
-    const settlement = await this.#guard(measured.cost, () => {
+    const ending = await this.#run(measured.cost, () => {
       const used = amounts(actual);
-      return this.#drive(
-        (core) => new core.settle.Settling(table, lease, used),
-        (machine, now, replies) => machine.advance(now, replies),
-        measured.cost,
-      );
+      return ({ enforce }) => enforce.settle(table, lease, used);
     });
-    const whose = leaseSubject(table, lease);
-    // An amount that was rejected before may fit now.
-    if (whose) this.options.hints.forgetRejections(hintKey(whose));
+    const { settlement, subject, hint } = ending.tag === "settled" ? ending.val : { settlement: failure(ending) };
+    if (subject) {
+      const key = hintKey(subject);
+      // An amount that was rejected before may fit now.
+      if (hint) hints.put(key, hint, Date.now());
+      else hints.forgetRejections(key);
+    }
     measured.done(settlement.tag, []);
     return settlement;
+  }
+
+  /** Whose lease it is; undefined where the text is no lease. Nothing is sent. */
+  leaseSubject(table: string, lease: string): Subject | undefined {
+    // A settlement that corrects no limit ends at once.
+    const machine = this.options.core.begin(({ enforce }) => enforce.settle(table, lease, []));
+    try {
+      const step = machine.call((machine) => machine.advance(BigInt(Date.now()), []));
+      return step.tag === "done" && step.val.tag === "settled" ? step.val.val.subject : undefined;
+    } finally {
+      machine.end();
+    }
   }
 
   /** Reads what is left, without a debit. Without limits: those that the items carry. */
   async preview(of: Subject, configured: readonly LimitInput[] = []): Promise<PreviewOutcome> {
     const { hints } = this.options;
     const measured = this.#measure("preview");
-    const outcome = await this.#guard(measured.cost, () => {
+    let key = "";
+    const ending = await this.#run(measured.cost, () => {
       const [whose, known] = [subject(of), limits(configured)];
-      const key = hintKey(whose);
-      return this.#drive(
-        (core) => new core.preview.Previewing(whose, known, hints.get(key)),
-        (machine, now, replies) => {
-          const step = machine.advance(now, replies);
-          if (step.tag === "done") {
-            const hint = machine.hint();
-            if (hint.key) hints.learnShardCount(key, hint, Number(now));
-          }
-          return step;
-        },
-        measured.cost,
-      );
+      key = hintKey(whose);
+      return ({ enforce }) => enforce.preview(whose, known, hints.get(key));
     });
-    const reported = outcome.tag === "report" ? outcome.val.limits : [];
-    measured.done(outcome.tag, reported.flatMap(({ status }) => status.resetsAtMs ?? []));
-    return outcome;
-  }
-
-  /** The loop: a step, its calls, their replies, a step, until the end. */
-  async #drive<M extends object, D>(
-    make: Parameters<typeof this.options.core.begin<M>>[0],
-    advance: (machine: M, nowMs: bigint, replies: Reply[]) => { tag: "perform"; val: Call[] } | { tag: "done"; val: D },
-    cost: Cost,
-  ): Promise<D> {
-    const deadline = performance.now() + this.options.deadlineMs;
-    const running = this.options.core.begin(make);
-    try {
-      let replies: Reply[] = [];
-      for (let steps = 0; steps < MAX_STEPS; steps += 1) {
-        const step = running.call((machine) => advance(machine, BigInt(Date.now()), replies));
-        if (step.tag === "done") return step.val;
-        replies = await this.#table.perform(step.val, deadline, cost);
-      }
-    } finally {
-      running.end();
+    if (ending.tag !== "previewed") {
+      const outcome = failure(ending);
+      measured.done(outcome.tag, []);
+      return outcome;
     }
-    throw new Error(`the core has not decided after ${MAX_STEPS} round trips; tokens may have been taken`);
+    const { report, hint } = ending.val;
+    if (hint.key) hints.learnShardCount(key, hint, Date.now());
+    measured.done("report", report.limits.flatMap(({ status }) => status.resetsAtMs ?? []));
+    return { tag: "report", val: report };
   }
 
-  async #guard<T>(cost: Cost, decide: () => Promise<T>): Promise<T | Failed> {
+  /**
+   * The loop: a step, its calls, their replies, a step, until the end. `prepare` checks the input and says
+   * which machine it is.
+   */
+  async #run(cost: Cost, prepare: () => (exports: Exports) => Machine): Promise<Ending> {
+    const deadline = performance.now() + this.options.deadlineMs;
     try {
-      return await decide();
+      const machine = this.options.core.begin(prepare());
+      try {
+        let replies: Reply[] = [];
+        for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+          const step = machine.call((machine) => machine.advance(BigInt(Date.now()), replies));
+          if (step.tag === "done") return step.val;
+          replies = await this.#table.perform(step.val, deadline, cost);
+        }
+      } finally {
+        machine.end();
+      }
+      throw new Error(`the core has not decided after ${MAX_STEPS} round trips; tokens may have been taken`);
     } catch (error) {
       const code = error instanceof InvalidRequest ? "invalid-request" : "other";
       const reason = error instanceof Error ? error.message : String(error);
@@ -218,7 +233,18 @@ export class Limiter {
   }
 }
 
-type Failed = Extract<Outcome, { tag: "failed" }>;
+/** The decision on the one entity that was asked for. */
+function decisionOf(ending: Ending) {
+  if (ending.tag !== "acquired") return { outcome: failure(ending), level: undefined, followUps: [] };
+  const { outcome, levels, followUps } = ending.val;
+  return { outcome, level: levels[0], followUps };
+}
+
+/** An ending that the operation shares with every other. */
+function failure(ending: Ending): Failure {
+  if (ending.tag === "failed" || ending.tag === "unavailable" || ending.tag === "misconfigured") return ending;
+  return { tag: "failed", val: { code: "other", message: `the core ended with ${ending.tag}` } };
+}
 
 const freeOfCharge = (): Cost => ({ roundTrips: 0, requests: 0, resends: 0 });
 
@@ -227,13 +253,3 @@ const seed = () => BigInt(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER));
 
 /** `#` is legal in no name. */
 const hintKey = (of: Subject) => [of.table, of.namespace, of.entity, of.resource].join("#");
-
-/** The subject of a lease; undefined where the text is no lease. */
-export function leaseSubject(table: string, lease: string): Subject | undefined {
-  try {
-    const { n: namespace, e: entity, r: resource } = JSON.parse(lease);
-    return subject({ table, namespace, entity, resource });
-  } catch {
-    return undefined;
-  }
-}

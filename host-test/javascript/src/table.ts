@@ -55,13 +55,13 @@ export class Table {
     }
     this.#core = core;
     this.#options = {
-      attemptTimeoutMs: 500,
-      firstBackoffMs: 25,
-      longestBackoffMs: 400,
-      // As a method of something else it would refuse to be called.
-      fetch: (input, init) => fetch(input, init),
-      ...options,
       endpoint: url.href,
+      // As a method of something else it would refuse to be called.
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      attemptTimeoutMs: options.attemptTimeoutMs ?? 500,
+      firstBackoffMs: options.firstBackoffMs ?? 25,
+      longestBackoffMs: options.longestBackoffMs ?? 400,
+      ...(options.sign && { sign: options.sign }),
     };
   }
 
@@ -83,7 +83,7 @@ export class Table {
       cost.requests += 1;
       if (sent > 1) cost.resends += 1;
       const { reply, date } = await this.#send(call, Math.min(leftMs, this.#options.attemptTimeoutMs));
-      const { tag } = this.#core.call((core) => core.wire.classify(reply));
+      const { tag } = this.#core.call(({ enforce }) => enforce.classify(reply));
       if (tag === "clock-skew") {
         const tablesMs = Date.parse(date ?? "");
         if (skewCorrected || Number.isNaN(tablesMs)) return reply;

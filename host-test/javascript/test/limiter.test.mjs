@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Hints, Limiter } from "onewindow";
 import { awsSigner } from "onewindow/aws";
+import { handle } from "onewindow/http";
 import { loadCore } from "onewindow/node";
 import { dynamodb } from "./kit.mjs";
 
@@ -30,7 +31,7 @@ test("takes, rejects, remembers, settles, previews", async () => {
   const remembered = await take(1);
   assert.equal(remembered.outcome.tag, "rejected");
   assert.equal(remembered.cost.requests, 0);
-  assert.deepEqual(await one.settle("onewindow", first.outcome.val, { session: 1 }), { tag: "settled" });
+  assert.deepEqual(await one.settle("onewindow", first.lease, { session: 1 }), { tag: "settled" });
   const again = await take(2);
   assert.equal(again.allowed, true);
   assert.equal(again.cost.requests, 1);
@@ -44,6 +45,64 @@ test("forty at once on one core, and no more than the quota", async () => {
   const take = () => one.acquire({ subject: of("user-2"), consume: { session: 1 }, limits });
   const answers = await Promise.all(Array.from({ length: 40 }, take));
   assert.equal(answers.filter(({ allowed }) => allowed).length, 3);
+});
+
+test("what is undefined is left at its default", async () => {
+  const away = { endpoint: "http://127.0.0.1:9", deadlineMs: 200 };
+  const undefinedOptions = Object.fromEntries(
+    [
+      ...["sign", "fetch", "attemptTimeoutMs", "firstBackoffMs", "longestBackoffMs", "followUpDeadlineMs"],
+      ...["onUnavailable", "repeatRejectionsForMs", "hints", "observe"],
+    ].map((option) => [option, undefined]),
+  );
+  const subject = of("user-6");
+  const blocked = await limiter({ ...undefinedOptions, ...away }).acquire({ subject, consume: { session: 1 }, limits });
+  assert.deepEqual([blocked.allowed, blocked.outcome.tag], [false, "unavailable"]);
+  const one = limiter({ ...undefinedOptions, sign });
+  const full = await one.acquire({ subject, consume: { session: 3 }, limits });
+  assert.equal(full.allowed, true);
+  await one.acquire({ subject, consume: { session: 1 }, limits });
+  const remembered = await one.acquire({ subject, consume: { session: 1 }, limits });
+  assert.deepEqual([remembered.outcome.tag, remembered.cost.requests], ["rejected", 0]);
+});
+
+test("a rejection is repeated for a while, and a repeated one is not learned again", async (t) => {
+  const one = limiter({ repeatRejectionsForMs: 5_000 });
+  const take = () => one.acquire({ subject: of("user-7"), consume: { session: 3 }, limits });
+  assert.equal((await take()).allowed, true);
+  const requests = async (afterMs) => {
+    t.mock.timers.tick(afterMs);
+    const { outcome, cost } = await take();
+    assert.equal(outcome.tag, "rejected");
+    return cost.requests;
+  };
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
+  assert.notEqual(await requests(0), 0);
+  assert.equal(await requests(3_000), 0);
+  assert.notEqual(await requests(2_000), 0);
+  const never = limiter({ repeatRejectionsForMs: 0 });
+  for (let time = 0; time < 2; time += 1) {
+    const { cost } = await never.acquire({ subject: of("user-7"), consume: { session: 3 }, limits });
+    assert.notEqual(cost.requests, 0);
+  }
+});
+
+test("a lease says whose it is, and nothing is sent", async () => {
+  const away = limiter({ endpoint: "http://127.0.0.1:9", observe: () => assert.fail("asked") });
+  const { lease } = await limiter().acquire({ subject: of("user-8"), consume: { session: 1 }, limits });
+  assert.deepEqual(away.leaseSubject("onewindow", lease), of("user-8"));
+  for (const text of ["", "{}", "no lease", lease.slice(1)]) assert.equal(away.leaseSubject("onewindow", text), undefined);
+});
+
+test("the surface refuses a lease of another namespace before anything is sent", async () => {
+  const { lease } = await limiter().acquire({ subject: of("user-9"), consume: { session: 1 }, limits });
+  const service = { limiter: limiter({ observe: () => assert.fail("asked") }), table: "onewindow", namespace: "other" };
+  for (const [shown, words] of [[lease, /of the namespace "default", expected "other"/], ["{}", /not one of ours/]]) {
+    const body = JSON.stringify({ lease: shown, actual: { session: 0 } });
+    const response = await handle(service, new Request("http://h/settle", { method: "POST", body }), () => {});
+    assert.equal(response.status, 400);
+    assert.match((await response.json()).detail, words);
+  }
 });
 
 test("every failure is an outcome", async () => {
@@ -73,7 +132,7 @@ test("every answer is observed, without who asked, and no observer harms one", a
   const no = await one.acquire({ subject, consume: { session: 1 }, limits });
   assert.deepEqual([first.allowed, no.outcome.tag], [true, "rejected"]);
   assert.equal((await one.preview(subject, limits)).tag, "report");
-  assert.equal((await one.settle("onewindow", first.outcome.val, { session: 0 })).tag, "settled");
+  assert.equal((await one.settle("onewindow", first.lease, { session: 0 })).tag, "settled");
   const { resetsAtMs } = first.limits[0];
   const plain = { degraded: false, requests: 1, resends: 0, roundTrips: 1 };
   assert.ok(seen.every(({ latencyMs }) => latencyMs >= 0));

@@ -2,18 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amounts, CoreFault, limits, Refusal } from "onewindow";
-import { loadCore } from "onewindow/node";
+import { loadInspect } from "onewindow/node";
 
-const core = loadCore();
+const inspect = loadInspect();
 const OPENED = 1_800_000_000_000n;
 const HOUR = 3_600_000n;
 const configured = limits([{ name: "session", capacity: 100, resetAfterSeconds: 3600 }]);
 const subject = { table: "onewindow", namespace: "default", entity: "user-1", resource: "gpt-4" };
 
-/** Shard 0 of a bucket that nobody used, and one pass over it. */
+/** Shard 0 of a bucket that nobody used, created with a debit. */
 function opened(tokens) {
-  const join = core.call(({ window }) =>
-    window.planJoin(subject, 0, 1, [], configured, amounts({ session: tokens }), false, OPENED),
+  const join = inspect.call(({ rules }) =>
+    rules.planJoin(subject, 0, 1, [], configured, amounts({ session: tokens }), false, OPENED),
   );
   const items = JSON.parse(join.call.body).TransactItems;
   return { join, item: items.find(({ Put, Update }) => Put || Update) };
@@ -30,7 +30,7 @@ test("a first use, as a transaction", () => {
 
 test("a preview of items", () => {
   const text = JSON.stringify(stored("70000"));
-  const report = core.call(({ window }) => window.preview([text], 1, configured, OPENED + 1000n));
+  const report = inspect.call(({ rules }) => rules.survey([text], 1, configured, OPENED + 1000n));
   assert.deepEqual(report.limits[0].status, {
     name: "session",
     capacity: 100n,
@@ -38,27 +38,27 @@ test("a preview of items", () => {
     resetsAtMs: OPENED + HOUR,
   });
   assert.equal(report.limits[0].shards[0].state, "live");
-  const over = core.call(({ window }) => window.preview([text], 1, configured, OPENED + HOUR));
+  const over = inspect.call(({ rules }) => rules.survey([text], 1, configured, OPENED + HOUR));
   assert.equal(over.limits[0].status.available, 100n);
   assert.equal(over.limits[0].status.resetsAtMs, undefined);
 });
 
 test("a refusal is the contract's, and the instance goes on", () => {
-  const instance = core.call((exports) => exports);
+  const instance = inspect.call((exports) => exports);
   for (const [text, code] of [
     ["nonsense", "invalid-request"],
     [JSON.stringify({ ...stored("1"), b_session_cp: { S: "many" } }), "corrupt-item"],
   ]) {
-    const refused = () => core.call(({ wire }) => wire.decodeItem(text));
+    const refused = () => inspect.call(({ rules }) => rules.decodeItem(text));
     assert.throws(refused, (error) => error instanceof Refusal && error.code === code && error.message.length > 0);
   }
-  assert.equal(core.call((exports) => exports), instance);
+  assert.equal(inspect.call((exports) => exports), instance);
 });
 
 test("anything else is a fault, and the next call gets a new instance", () => {
-  const before = core.call((exports) => exports);
-  assert.throws(() => core.call(() => { throw new WebAssembly.RuntimeError("unreachable"); }), CoreFault);
-  assert.notEqual(core.call((exports) => exports), before);
+  const before = inspect.call((exports) => exports);
+  assert.throws(() => inspect.call(() => { throw new WebAssembly.RuntimeError("unreachable"); }), CoreFault);
+  assert.notEqual(inspect.call((exports) => exports), before);
 });
 
 test("numbers that the glue would wrap are refused", () => {

@@ -1,7 +1,7 @@
 // What was pasted, dropped or fetched, read; or what is wrong with it, and where.
 
-import type { Core, LimitPreview, PreviewReport, WindowState } from "onewindow";
-import { decode, type Bucket } from "./core.js";
+import type { LimitPreview, PreviewReport, WindowState } from "onewindow";
+import { decode, type Bucket, type Engine } from "./core.js";
 import { placeOf, textOf, type Item } from "./item.js";
 import { faultIn } from "./syntax.js";
 
@@ -31,7 +31,7 @@ export class Unusable extends Error {
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-export function load(core: Core, text: string): Loaded {
+export function load(engine: Engine, text: string): Loaded {
   if (text.trim() === "") throw new Unusable("The input", "is empty. Paste the JSON of a query or a preview.");
   const json = parse(text);
   if (isObject(json) && Array.isArray(json.limits) && "shard_count" in json) {
@@ -40,7 +40,7 @@ export function load(core: Core, text: string): Loaded {
   if (isObject(json) && typeof json.type === "string" && typeof json.title === "string") {
     throw new Unusable("The answer", `is a problem: ${json.title}${json.detail ? `: ${json.detail}` : ""}.`);
   }
-  return buckets(core, found(json));
+  return buckets(engine, found(json));
 }
 
 function parse(text: string): Json {
@@ -89,7 +89,7 @@ function found(json: Json): Found[] {
   );
 }
 
-function buckets(core: Core, all: Found[]): Loaded {
+function buckets(engine: Engine, all: Found[]): Loaded {
   const byOwner = new Map<string, Bucket>();
   let skipped = 0;
   for (const { where, item, table } of all) {
@@ -107,7 +107,7 @@ function buckets(core: Core, all: Found[]): Loaded {
       skipped += 1;
       continue;
     }
-    const state = decode(core, item as Item);
+    const state = decode(engine, item as Item);
     if ("refused" in state) throw new Unusable(`${where} (shard ${place.shard})`, state.refused);
     const { shard: _, ...owner } = place;
     const key = JSON.stringify(owner);

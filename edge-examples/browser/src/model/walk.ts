@@ -1,7 +1,7 @@
 // A rollover, step by step. Each step is asked of the core; here is only who asks what, and when.
 
-import type { Core, Hint } from "onewindow";
-import { attempt, drawn, view, type Attempt, type Bucket } from "./core.js";
+import type { Hint } from "onewindow";
+import { attempt, drawn, view, type Attempt, type Bucket, type Engine } from "./core.js";
 import { number, type Item } from "./item.js";
 import { shardItem } from "./samples.js";
 import { Table, type Made } from "./table.js";
@@ -27,7 +27,7 @@ const bench = { entity: "user-1", resource: "gpt-4", shardCount: 4, capacity: 80
 const subject = { table: "limits", namespace: "default", entity: "user-1", resource: "gpt-4" };
 
 /** The steps of a rollover whose old window ends at `endMs`. */
-export function walk(core: Core, endMs: number): Scene[] {
+export function walk(engine: Engine, endMs: number): Scene[] {
   const start = endMs - LENGTH_SECONDS * 1000;
   const scenes: Scene[] = [];
   let items: Item[] = [0, 5, 0, 0].map((tokens, shard) =>
@@ -38,10 +38,10 @@ export function walk(core: Core, endMs: number): Scene[] {
 
   /** Asks with the first seed that draws the wanted shard. */
   const ask = (shard: number, tokens: number, nowMs: number): Attempt => {
-    const hint: Hint = view(core, bucket(), nowMs).hint;
+    const hint: Hint = view(engine, bucket(), nowMs).hint;
     const consume = [{ limit: "session", tokens: BigInt(tokens) }];
     for (let seed = 0; seed < 512; seed += 1) {
-      const tried = attempt(core, bucket(), { consume, nowMs, seed, hint });
+      const tried = attempt(engine, bucket(), { consume, nowMs, seed, hint });
       if (drawn(tried) === shard) return tried;
     }
     throw new Error(`no seed draws shard ${shard}`);

@@ -1,6 +1,7 @@
 // What the core found, in words. The numbers in brackets are the protocol's rules.
 
-import type { Decision, LimitStatus, ShardState, ShardView } from "onewindow";
+import type { LimitStatus, ShardView } from "onewindow";
+import type { Attempt, Stored } from "./core.js";
 import { clockOn, plural, span, tokens, whole } from "./format.js";
 import { placeOf, textOf, wholeOf, type Value } from "./item.js";
 import type { Change, Term } from "./write.js";
@@ -20,7 +21,7 @@ export interface Reason {
 }
 
 /** Why a shard is in its state, and what it counts with. */
-export function reason(view: ShardView, { nowMs, drips, state }: { nowMs: number; drips: boolean; state?: ShardState | undefined }): Reason[] {
+export function reason(view: ShardView, { nowMs, drips, state }: { nowMs: number; drips: boolean; state?: Stored | undefined }): Reason[] {
   const at = (ms: bigint | undefined) => (ms === undefined ? "an unknown time" : clockOn(Number(ms), nowMs));
   const counts = tokens(view.countedMilli);
   const reasons: Reason[] = [];
@@ -79,13 +80,13 @@ export function reason(view: ShardView, { nowMs, drips, state }: { nowMs: number
       rules: ["6.8"],
     });
   }
-  if (state?.disabled) reasons.push({ text: "The item is switched off: every request is refused.", rules: ["6.1"] });
-  if (state?.scheduled) reasons.push({ text: "A calendar schedule is in force; this core does not evaluate it.", rules: ["§7"] });
+  if (state?.marks.has("disabled")) reasons.push({ text: "The item is switched off: every request is refused.", rules: ["6.1"] });
+  if (state?.marks.has("sched")) reasons.push({ text: "A calendar schedule is in force; this core does not evaluate it.", rules: ["§7"] });
   return reasons;
 }
 
 /** What was answered, as a headline and a sentence. */
-export function verdict(decision: Decision, servers: string, nowMs: number): { good: boolean; title: string; text: string } {
+export function verdict(decision: Attempt["decision"], servers: string, nowMs: number): { good: boolean; title: string; text: string } {
   const { outcome, limits } = decision;
   const rejects = (limits: LimitStatus[]) =>
     limits

@@ -1,8 +1,8 @@
 // The page: where the data comes from, what time it is, and what is shown of both.
 
-import type { Core, LimitPreview, PreviewReport, ShardState } from "onewindow";
+import type { LimitPreview, PreviewReport } from "onewindow";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { decode, view, type Bucket, type View } from "../model/core.js";
+import { decode, view, type Bucket, type Engine, type Stored, type View } from "../model/core.js";
 import { countdown, plural } from "../model/format.js";
 import { textOf, placeOf } from "../model/item.js";
 import { decodeLink, encode } from "../model/link.js";
@@ -34,7 +34,7 @@ function useClock(): number {
 /** How often an endpoint is asked again, ms. */
 const AGAIN_MS = 15_000;
 
-export function App({ core }: { core: Core }) {
+export function App({ engine }: { engine: Engine }) {
   const [source, setSource] = useState<Source>();
   const [tab, setTab] = useState<"quota" | "walk">("quota");
   const [heldMs, hold] = useState<number>();
@@ -102,17 +102,17 @@ export function App({ core }: { core: Core }) {
           </p>
         )}
         {tab === "walk" ? (
-          <WalkThrough core={core} />
+          <WalkThrough engine={engine} />
         ) : source ? (
           <Quota
-            {...{ core, source, setSource, heldMs, hold, limitName, setLimit, setTrouble }}
+            {...{ engine, source, setSource, heldMs, hold, limitName, setLimit, setTrouble }}
             close={() => {
               history.replaceState(null, "", location.pathname + location.search);
               setSource(undefined);
             }}
           />
         ) : (
-          <Input core={core} open={open} />
+          <Input engine={engine} open={open} />
         )}
         </div>
       </main>
@@ -132,7 +132,7 @@ const Mark = () => (
 );
 
 interface QuotaProps {
-  core: Core;
+  engine: Engine;
   source: Source;
   setSource: (source: Source) => void;
   heldMs: number | undefined;
@@ -147,11 +147,11 @@ const hasWindow = ({ shards }: LimitPreview) => shards.some(({ endsAtMs }) => en
 
 type Reading = View | { refused: string };
 
-function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, setTrouble, close }: QuotaProps) {
+function Quota({ engine, source, setSource, heldMs, hold, limitName, setLimit, setTrouble, close }: QuotaProps) {
   const clockMs = useClock();
   const bucket = source.kind === "buckets" ? source.buckets[source.chosen] : undefined;
   const nowMs = (bucket && heldMs) ?? clockMs;
-  const reading = useMemo((): Reading | undefined => bucket && readBucket(core, bucket, nowMs), [core, bucket, nowMs]);
+  const reading = useMemo((): Reading | undefined => bucket && readBucket(engine, bucket, nowMs), [engine, bucket, nowMs]);
   const refused = reading && "refused" in reading ? reading.refused : undefined;
   const seen = reading && "report" in reading ? reading : undefined;
   const report: PreviewReport | undefined = source.kind === "report" ? source.photograph.report : seen?.report;
@@ -165,11 +165,11 @@ function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, set
   // What is left at the reset instant, if nobody asks before.
   const afterReset = useMemo(() => {
     if (!bucket || resetsAtMs === undefined) return undefined;
-    const then = readBucket(core, bucket, resetsAtMs);
+    const then = readBucket(engine, bucket, resetsAtMs);
     return "report" in then ? then.report.limits.find(({ status }) => status.name === limit?.status.name) : undefined;
-  }, [core, bucket, resetsAtMs, limit?.status.name]);
+  }, [engine, bucket, resetsAtMs, limit?.status.name]);
 
-  const states = useMemo(() => new Map(bucket?.items.map((item) => stateOf(core, item))), [core, bucket]);
+  const states = useMemo(() => new Map(bucket?.items.map((item) => stateOf(engine, item))), [engine, bucket]);
   const drips = limit !== undefined && isDrip(limit.status.name, states, resetsAtMs === undefined && !bucket);
   const span = useMemo(() => spanOf(limit?.shards ?? [], clockMs), [bucket, limit?.status.name, Math.floor(clockMs / 60_000)]);
 
@@ -270,7 +270,7 @@ function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, set
           </section>
           {bucket && seen && (
             <WhatIf
-              {...{ core, bucket, nowMs, limit }}
+              {...{ engine, bucket, nowMs, limit }}
               hint={seen.hint}
               undo={
                 kept.length > 0
@@ -293,23 +293,23 @@ function Quota({ core, source, setSource, heldMs, hold, limitName, setLimit, set
   );
 }
 
-function readBucket(core: Core, bucket: Bucket, nowMs: number): Reading {
+function readBucket(engine: Engine, bucket: Bucket, nowMs: number): Reading {
   try {
-    return view(core, bucket, nowMs);
+    return view(engine, bucket, nowMs);
   } catch (error) {
     return { refused: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function stateOf(core: Core, item: Bucket["items"][number]): [number, ShardState | undefined] {
-  const state = decode(core, item);
+function stateOf(engine: Engine, item: Bucket["items"][number]): [number, Stored | undefined] {
+  const state = decode(engine, item);
   return [placeOf(textOf(item.PK) ?? "")?.shard ?? -1, "refused" in state ? undefined : state];
 }
 
 /** A limit without a window length anywhere. */
-function isDrip(name: string, states: Map<number, ShardState | undefined>, otherwise: boolean): boolean {
-  const found = [...states.values()].flatMap((state) => state?.limits.filter((limit) => limit.name === name) ?? []);
-  return found.length > 0 ? found.every(({ resetAfterSeconds }) => resetAfterSeconds === undefined) : otherwise;
+function isDrip(name: string, states: Map<number, Stored | undefined>, otherwise: boolean): boolean {
+  const found = [...states.values()].flatMap((state) => state?.limits.get(name) ?? []);
+  return found.length > 0 ? found.every((limit) => !limit.has("rsa")) : otherwise;
 }
 
 function Share({ bucket, atMs, limit }: { bucket: Bucket; atMs: number | undefined; limit: string | undefined }) {

@@ -1,22 +1,22 @@
 // Where the data comes from: pasted, dropped, asked of an endpoint, or a sample.
 
-import type { Core } from "onewindow";
 import { useRef, useState } from "preact/hooks";
+import type { Engine } from "../model/core.js";
 import { load, Unusable, type Loaded } from "../model/load.js";
 import { SAMPLES } from "../model/samples.js";
 
 interface Props {
-  core: Core;
+  engine: Engine;
   open: (loaded: Loaded, again?: () => Promise<void>) => void;
 }
 
-export function Input({ core, open }: Props) {
+export function Input({ engine, open }: Props) {
   const [fault, setFault] = useState<Unusable>();
   const [over, setOver] = useState(false);
   const [text, setText] = useState("");
   const read = (input: string) => {
     try {
-      open(load(core, input));
+      open(load(engine, input));
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
       setText(input);
@@ -108,13 +108,13 @@ export function Input({ core, open }: Props) {
             </label>
           </div>
         </form>
-        <Endpoint core={core} open={open} />
+        <Endpoint engine={engine} open={open} />
       </div>
     </div>
   );
 }
 
-function Endpoint({ core, open }: Props) {
+function Endpoint({ engine, open }: Props) {
   const [fault, setFault] = useState<string>();
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -125,7 +125,7 @@ function Endpoint({ core, open }: Props) {
     setFault(undefined);
     try {
       const url = previewUrl(field("url"), field("entity"), field("resource"));
-      await watch(core, url, open);
+      await watch(engine, url, open);
     } catch (error) {
       const message = error instanceof Unusable ? `${error.where} ${error.message}` : error instanceof Error ? error.message : String(error);
       setFault(message);
@@ -180,7 +180,7 @@ function previewUrl(base: string, entity: string, resource: string): URL {
 }
 
 /** Asks, shows, and can be asked again. */
-async function watch(core: Core, url: URL, open: Props["open"]): Promise<void> {
+async function watch(engine: Engine, url: URL, open: Props["open"]): Promise<void> {
   let response: Response;
   try {
     response = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer", signal: AbortSignal.timeout(10_000) });
@@ -188,6 +188,6 @@ async function watch(core: Core, url: URL, open: Props["open"]): Promise<void> {
     const reason = error instanceof Error && error.name === "TimeoutError" ? "no answer within 10 s" : "no answer, or none this page may read";
     throw new Unusable(url.origin, `gave ${reason}. Is it running, and does it send Access-Control-Allow-Origin?`);
   }
-  open(load(core, await response.text()), () => watch(core, url, open));
+  open(load(engine, await response.text()), () => watch(engine, url, open));
 }
 

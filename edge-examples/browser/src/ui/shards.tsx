@@ -1,6 +1,7 @@
 // Every shard in words, and what its item says.
 
-import type { ShardState, ShardView } from "onewindow";
+import type { ShardView } from "onewindow";
+import type { Numbers, Stored } from "../model/core.js";
 import { clockOn, span, tokens } from "../model/format.js";
 import { reason, STATE_NAMES } from "../model/words.js";
 import { Rules } from "./rules.js";
@@ -10,7 +11,7 @@ interface Props {
   name: string;
   nowMs: number;
   drips: boolean;
-  states: Map<number, ShardState | undefined>;
+  states: Map<number, Stored | undefined>;
 }
 
 export function Shards({ shards, name, nowMs, drips, states }: Props) {
@@ -20,7 +21,7 @@ export function Shards({ shards, name, nowMs, drips, states }: Props) {
       <ol class="shards">
         {shards.map((view) => {
           const state = states.get(view.shard);
-          const limit = state?.limits.find((limit) => limit.name === name);
+          const limit = state?.limits.get(name);
           return (
             <li key={view.shard}>
               <h3>
@@ -46,19 +47,19 @@ export function Shards({ shards, name, nowMs, drips, states }: Props) {
                   <details>
                     <summary>What the item says</summary>
                     <dl class="stored">
-                      <Stored short="tk" name="balance" value={tokens(limit.tokensMilli)} />
-                      <Stored short="cp" name="capacity, undivided" value={tokens(limit.capacityMilli)} />
-                      <Stored short="ws" name="window start" value={instant(limit.windowStartMs, nowMs)} />
-                      <Stored short="wa" name="window applied" value={instant(limit.windowAppliedMs, nowMs)} />
-                      <Stored short="rsa" name="window length" value={limit.resetAfterSeconds === undefined ? undefined : span(Number(limit.resetAfterSeconds) * 1000)} />
-                      <Stored short="tc" name="consumed in all" value={optional(limit.consumedMilli)} />
-                      <Stored short="wtc" name="consumed at propagation" value={optional(limit.consumedMarkMilli)} />
-                      <Stored short="gc" name="grant sized for" value={limit.grantCount === undefined ? undefined : `${limit.grantCount} shards`} />
-                      <Stored short="tu" name="topped up" value={optional(limit.toppedUpMilli)} />
-                      <Stored short="ra" name="refill" value={limit.resetAfterSeconds === undefined ? `${tokens(limit.refillAmountMilli)} each ${span(Number(limit.refillPeriodMs))}` : undefined} />
-                      <Stored short="rf" name="last materialised" value={instant(state.lastRefillMs, nowMs)} />
-                      <Stored short="vu" name="valid until" value={state.validUntilMs === 0n ? "0: bring up to date first" : instant(state.validUntilMs, nowMs)} />
-                      <Stored short="shard_count" name="shards known of" value={`${state.shardCount}`} />
+                      <Row short="tk" name="balance" value={amount(limit.get("tk"))} />
+                      <Row short="cp" name="capacity, undivided" value={amount(limit.get("cp"))} />
+                      <Row short="ws" name="window start" value={instant(limit.get("ws"), nowMs)} />
+                      <Row short="wa" name="window applied" value={instant(limit.get("wa"), nowMs)} />
+                      <Row short="rsa" name="window length" value={length(limit.get("rsa"))} />
+                      <Row short="tc" name="consumed in all" value={amount(limit.get("tc"))} />
+                      <Row short="wtc" name="consumed at propagation" value={amount(limit.get("wtc"))} />
+                      <Row short="gc" name="grant sized for" value={limit.has("gc") ? `${limit.get("gc")} shards` : undefined} />
+                      <Row short="tu" name="topped up" value={amount(limit.get("tu"))} />
+                      <Row short="ra" name="refill" value={limit.has("rsa") ? undefined : refill(limit)} />
+                      <Row short="rf" name="last materialised" value={instant(state.numbers.get("rf"), nowMs)} />
+                      <Row short="vu" name="valid until" value={state.numbers.get("vu") === 0n ? "0: bring up to date first" : instant(state.numbers.get("vu"), nowMs)} />
+                      <Row short="shard_count" name="shards known of" value={`${state.numbers.get("shard_count")}`} />
                     </dl>
                   </details>
                 )}
@@ -72,9 +73,11 @@ export function Shards({ shards, name, nowMs, drips, states }: Props) {
 }
 
 const instant = (ms: bigint | undefined, nowMs: number) => (ms === undefined ? undefined : clockOn(Number(ms), nowMs));
-const optional = (milli: bigint | undefined) => (milli === undefined ? undefined : tokens(milli));
+const amount = (milli: bigint | undefined) => (milli === undefined ? undefined : tokens(milli));
+const length = (seconds: bigint | undefined) => (seconds === undefined ? undefined : span(Number(seconds) * 1000));
+const refill = (limit: Numbers) => `${tokens(limit.get("ra") ?? 0n)} each ${span(Number(limit.get("rp")))}`;
 
-function Stored({ short, name, value }: { short: string; name: string; value: string | undefined }) {
+function Row({ short, name, value }: { short: string; name: string; value: string | undefined }) {
   if (value === undefined) return null;
   return (
     <div>

@@ -1,8 +1,7 @@
 // The step-through: back and forward over one rollover.
 
-import type { Core } from "onewindow";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { view } from "../model/core.js";
+import { view, type Engine } from "../model/core.js";
 import { clockExact, clockOn, whole } from "../model/format.js";
 import { walk } from "../model/walk.js";
 import { Calls } from "./calls.js";
@@ -17,20 +16,20 @@ function endOfWindow(): number {
   return at.getTime();
 }
 
-export function WalkThrough({ core }: { core: Core }) {
-  const scenes = useMemo(() => walk(core, endOfWindow()), [core]);
+export function WalkThrough({ engine }: { engine: Engine }) {
+  const scenes = useMemo(() => walk(engine, endOfWindow()), [engine]);
   const [at, go] = useState(0);
   const title = useRef<HTMLHeadingElement>(null);
   const scene = scenes[at]!;
   const limit = useMemo(
-    () => view(core, scene.bucket, scene.nowMs).report.limits.find(({ status }) => status.name === "session")!,
-    [core, scene],
+    () => view(engine, scene.bucket, scene.nowMs).report.limits.find(({ status }) => status.name === "session")!,
+    [engine, scene],
   );
   const span = useMemo(() => {
-    const first = view(core, scenes[0]!.bucket, scenes[0]!.nowMs).report.limits[0]!.shards;
-    const last = view(core, scenes.at(-1)!.bucket, scenes.at(-1)!.nowMs).report.limits[0]!.shards;
+    const first = view(engine, scenes[0]!.bucket, scenes[0]!.nowMs).report.limits[0]!.shards;
+    const last = view(engine, scenes.at(-1)!.bucket, scenes.at(-1)!.nowMs).report.limits[0]!.shards;
     return spanOf([...first, ...last], scenes[0]!.nowMs);
-  }, [core, scenes]);
+  }, [engine, scenes]);
   const step = (to: number) => {
     if (to < 0 || to >= scenes.length) return;
     go(to);

@@ -1,8 +1,8 @@
 // "If I ask for N at this time": asked of the core, on a copy of the items.
 
-import type { Core, Hint, LimitPreview } from "onewindow";
+import type { Hint, LimitPreview } from "onewindow";
 import { useMemo, useState } from "preact/hooks";
-import { attempt, drawn, type Attempt, type Bucket } from "../model/core.js";
+import { attempt, drawn, type Attempt, type Bucket, type Engine } from "../model/core.js";
 import { clockExact, plural } from "../model/format.js";
 import type { Item } from "../model/item.js";
 import { shards, verdict } from "../model/words.js";
@@ -10,7 +10,7 @@ import { Calls } from "./calls.js";
 import { Rules } from "./rules.js";
 
 interface Props {
-  core: Core;
+  engine: Engine;
   bucket: Bucket;
   nowMs: number;
   limit: LimitPreview;
@@ -19,7 +19,7 @@ interface Props {
   undo: (() => void) | undefined;
 }
 
-export function WhatIf({ core, bucket, nowMs, limit, hint, apply, undo }: Props) {
+export function WhatIf({ engine, bucket, nowMs, limit, hint, apply, undo }: Props) {
   const [typed, type] = useState("1");
   const [seed, draw] = useState(0);
   const { name } = limit.status;
@@ -27,11 +27,11 @@ export function WhatIf({ core, bucket, nowMs, limit, hint, apply, undo }: Props)
   const tried = useMemo((): Attempt | { fault: string } | undefined => {
     if (amount === undefined) return undefined;
     try {
-      return attempt(core, bucket, { consume: [{ limit: name, tokens: amount }], nowMs, seed, hint });
+      return attempt(engine, bucket, { consume: [{ limit: name, tokens: amount }], nowMs, seed, hint });
     } catch (error) {
       return { fault: error instanceof Error ? error.message : String(error) };
     }
-  }, [core, bucket, amount, nowMs, seed, hint, name]);
+  }, [engine, bucket, amount, nowMs, seed, hint, name]);
   const first = tried && "rounds" in tried ? drawn(tried) : undefined;
 
   return (

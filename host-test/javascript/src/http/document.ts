@@ -1,19 +1,19 @@
 // What goes out about a decision, a settlement and a preview.
 
-import type { LimitStatus, PreviewOutcome, Settlement, ShardView, Subject } from "../core.js";
+import type { LimitStatus, Settlement, ShardView, Subject } from "../core.js";
 import type { Whole } from "../input.js";
-import type { Answer } from "../limiter.js";
+import type { Answer, PreviewOutcome } from "../limiter.js";
 import * as problems from "./problem.js";
 import type { Problem } from "./problem.js";
 
 /** A document, or a problem. */
 export type Payload = { document: object } | { problem: Problem; retryAfterMs?: bigint };
 
-export function ofAnswer(asked: Record<string, Whole>, { outcome, degraded, limits: statuses }: Answer): Payload {
+export function ofAnswer(asked: Record<string, Whole>, { outcome, lease, degraded, limits: statuses }: Answer): Payload {
   const limits = statuses.map(limit);
   switch (outcome.tag) {
     case "admitted":
-      return { document: { admitted: true, limits, lease: outcome.val } };
+      return { document: { admitted: true, limits, lease } };
     case "rejected":
     case "contended": {
       const contended = outcome.tag === "contended";

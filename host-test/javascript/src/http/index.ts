@@ -1,7 +1,7 @@
 // The HTTP surface, as a function from `Request` to `Response`: JSON in, JSON or a problem document
 // (RFC 9457) out.
 
-import { leaseSubject, type Limiter } from "../limiter.js";
+import type { Limiter } from "../limiter.js";
 import type { LimitInput } from "../input.js";
 import { InvalidRequest, show } from "../number.js";
 import { ofAnswer, ofPreview, ofSettlement, type Payload } from "./document.js";
@@ -89,7 +89,7 @@ async function settle(service: Service, request: Request): Promise<Response> {
   const input = await body(request, ["lease", "actual"]);
   const lease = String(input["lease"]);
   // Nobody signs a lease yet. One of another namespace is refused.
-  const whose = leaseSubject(service.table, lease)?.namespace;
+  const whose = service.limiter.leaseSubject(service.table, lease)?.namespace;
   if (whose !== service.namespace) {
     const read = whose === undefined ? "not one of ours" : `of the namespace ${show(whose)}`;
     throw new InvalidRequest(`the lease is ${read}, expected ${show(service.namespace)}; nothing was written`);
