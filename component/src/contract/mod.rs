@@ -1,5 +1,6 @@
-//! The records of `wit/` that the library spells differently, and the conversions, once for both sides: the
-//! component answers in these, a host that loads it reads these. What is not here is the same on both sides.
+//! The records of `wit/` that differ from the library's types, and the conversions for both sides: the
+//! component returns these records, and a host that loads it reads them. Types that are not here are the
+//! library's own.
 
 mod host;
 mod machine;
@@ -15,7 +16,7 @@ use crate::types::{
 #[cfg(feature = "wasmtime")]
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-/// What came of a call.
+/// What the host received for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 pub enum Reply {
@@ -53,13 +54,13 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 pub enum Outcome {
-    /// Taken; the leases are of the levels.
+    /// Debited. The leases are in the levels.
     #[cfg_attr(feature = "wasmtime", component(name = "admitted"))]
     Admitted,
     /// Not now; the wait in milliseconds.
     #[cfg_attr(feature = "wasmtime", component(name = "rejected"))]
     Rejected(u64),
-    /// Lost every round; the wait in milliseconds.
+    /// Lost to other writers in every round; the wait in milliseconds.
     #[cfg_attr(feature = "wasmtime", component(name = "contended"))]
     Contended(u64),
     /// The limit that never fits.
@@ -79,7 +80,7 @@ pub enum Outcome {
     Misconfigured(String),
 }
 
-/// What became of one entity.
+/// The part of a decision that is about one entity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct LevelDecision {
@@ -93,23 +94,23 @@ pub struct LevelDecision {
     pub hint: Hint,
 }
 
-/// The answer, and what the host does with the rest.
+/// The answer, and what the host does after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Decision {
     /// The answer.
     pub outcome: Outcome,
-    /// The place of the level that decided.
+    /// The index of the level that decided.
     #[cfg_attr(feature = "wasmtime", component(name = "decided-by"))]
     pub decided_by: u32,
     /// Every level.
     pub levels: Vec<LevelDecision>,
-    /// Calls for after the answer.
+    /// Calls to send after the answer.
     #[cfg_attr(feature = "wasmtime", component(name = "follow-ups"))]
     pub follow_ups: Vec<Call>,
 }
 
-/// What became of a lease.
+/// The result of `settle`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Settled {
@@ -121,7 +122,7 @@ pub struct Settled {
     pub hint: Option<Hint>,
 }
 
-/// What is left.
+/// The result of `preview`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Previewed {
@@ -131,19 +132,19 @@ pub struct Previewed {
     pub hint: Hint,
 }
 
-/// What the table configures.
+/// The result of `configure`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Configuration {
     /// The limits.
     pub limits: Vec<Limit>,
-    /// Whether items made by them live forever.
+    /// Whether items created with these limits never expire.
     pub permanent: bool,
     /// Whether the subject is switched off.
     pub disabled: bool,
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 pub enum Ending {

@@ -1,4 +1,4 @@
-//! What a shard may hold, how a dripping limit refills (R12), and how long a deficit lasts (R14).
+//! What a shard may hold, how a drip refills (R12), and how long a deficit lasts (R14).
 
 use crate::{item::LimitState, types::error::Error};
 
@@ -40,7 +40,7 @@ pub(crate) fn saturate(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
 }
 
-/// How a dripping limit refills.
+/// How a drip refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Millitokens each period, undivided.

@@ -23,7 +23,7 @@ pub struct LimitMaterialisation {
     pub after: LimitState,
     /// What it may hold on this shard, millitokens (R12).
     pub ceiling_milli: i128,
-    /// The window's length, ms; none for a dripping limit.
+    /// The window's length, ms; none for a drip.
     pub length_ms: Option<i64>,
     /// Whether its reset was pending (R3).
     pub was_pending: bool,
