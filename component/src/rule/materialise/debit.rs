@@ -1,4 +1,4 @@
-//! What a write debits.
+//! A debit: millitokens of one limit.
 
 use alloc::sync::Arc;
 
