@@ -1,10 +1,10 @@
-//! Dates on the wire: of a signature, and of a reply.
+//! Dates: those of signatures, and the header `Date` of replies.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
 
-/// `20150830T123600Z`. Before 1970 it is the first second of it.
+/// A signature's date, such as `20150830T123600Z`. A time before 1970 is written as the first second of 1970.
 pub(super) fn amz_date(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (year, month, day) = civil(seconds / 86_400);

@@ -28,7 +28,7 @@ fn api(operation: &str) -> &'static str {
     }
 }
 
-/// Turns calls into signed requests.
+/// Makes signed requests of calls.
 #[derive(Debug)]
 pub(super) struct Signer {
     url: Uri,
@@ -36,7 +36,7 @@ pub(super) struct Signer {
     host: String,
     region: String,
     credentials: Credentials,
-    /// The table's clock less ours, ms.
+    /// The table's clock minus the host's, ms.
     offset_ms: AtomicI64,
 }
 
@@ -140,7 +140,7 @@ impl Signer {
         [&self.region, SERVICE, "aws4_request"].iter().fold(first, |key, part| hmac(&key, part))
     }
 
-    /// Signs from now on for a table whose clock is this far ahead of ours.
+    /// From now on, signs for a table whose clock is this far ahead of the host's.
     pub(super) fn adopt_offset(&self, offset_ms: i64) {
         self.offset_ms.store(offset_ms, Ordering::Relaxed);
     }
