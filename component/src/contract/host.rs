@@ -1,4 +1,4 @@
-//! From the contract to the library: what a host reads that loads the core as a component.
+//! From the contract to the library, for a host that loads the core as a component.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -13,10 +13,10 @@ use crate::types::{
     settlement::Settlement,
 };
 
-/// The operations there are.
+/// The operations.
 const OPERATIONS: [&str; 5] = ["UpdateItem", "PutItem", "BatchGetItem", "GetItem", "TransactWriteItems"];
 
-/// What an operation decides, read from its ending.
+/// The decision of an operation, read from its ending.
 pub trait Decided: Sized {
     /// The decision of this ending.
     ///
@@ -29,7 +29,7 @@ pub trait Decided: Sized {
 }
 
 impl Step {
-    /// The step as the library has it.
+    /// The step in the library's own type.
     #[must_use]
     pub fn into_library<D: Decided>(self) -> answer::Step<D> {
         let step = match self {
@@ -41,8 +41,8 @@ impl Step {
 }
 
 impl Ending {
-    /// The error, of a machine that was used in another way than its contract says; and where another
-    /// operation ended.
+    /// The error of a machine that was not used as its contract says, or whose ending belongs to another
+    /// operation.
     #[must_use]
     pub fn into_error(self) -> Error {
         match self {

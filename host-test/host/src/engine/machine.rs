@@ -1,4 +1,4 @@
-//! What an engine is to the limiter: a maker of machines.
+//! The trait of an engine: it makes the machines that decide.
 
 use std::{any::Any, fmt};
 
@@ -11,16 +11,16 @@ use onewindow::{
 /// A sequence from a request to a decision `D`. It has no input or output of its own. See the loop
 /// of the crate [`onewindow`].
 pub trait Machine<D>: Send {
-    /// Reads the replies to the calls of the step before, in their order, and says what is next.
+    /// Reads the replies to the calls of the step before, in their order, and returns the next step.
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<D>;
 }
 
-/// What decides: the core, wherever it runs. It keeps nothing between requests.
+/// The core, wherever it runs. It keeps nothing between requests.
 pub trait Core: fmt::Debug + Send + Sync + 'static {
-    /// What to call it in front of a person.
+    /// Its name for people.
     fn name(&self) -> &'static str;
 
-    /// Waits until there is room for one more machine. None: there is always room.
+    /// Waits until there is room for one more machine. None: the number of machines is not limited.
     fn slot(&self) -> Option<BoxFuture<'_, Slot>> {
         None
     }
@@ -46,7 +46,7 @@ pub trait Core: fmt::Debug + Send + Sync + 'static {
     fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision>;
 }
 
-/// What a preview ends with.
+/// The result of a preview.
 #[derive(Clone, Debug)]
 pub struct PreviewDecision {
     /// The answer.
