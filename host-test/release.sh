@@ -52,7 +52,7 @@ for argument in "$@"; do
 done
 
 if [ -z "${PROGRAMS:-}" ]; then
-    building "6 minutes of processor time"
+    building "5 minutes on two idle cores"
     cargo build --locked --package onewindow-cli
     PROGRAMS="$CARGO_TARGET_DIR/debug"
 fi
@@ -88,7 +88,8 @@ if [ -n "$verify" ]; then
     for crate in $crates; do tar -xzmf "dist/$crate-$version.crate" -C "$packed"; done
     cp Cargo.lock "$packed/"
     {
-        printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n\n[profile.dev]\ndebug = false\n\n' "$version"
+        printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n\n' "$version"
+        awk '/^\[/ { dev = /^\[profile\.dev/ } dev' Cargo.toml
         echo '[patch.crates-io]'
         for crate in $crates; do echo "$crate = { path = \"$crate-$version\" }"; done
     } >"$packed/Cargo.toml"

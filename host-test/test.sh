@@ -7,6 +7,13 @@
 #                    library; under a minute once they are built
 #
 # What takes longer has commands of its own. They are listed in CONTRIBUTING.md, "What takes longer".
+case ${1:-} in
+'' | quick) ;;
+*)
+    echo "test.sh knows no argument but quick; $1 was given, and nothing was run" >&2
+    exit 2
+    ;;
+esac
 . "$(dirname "$0")/setup.sh"
 
 times=$(mktemp)
@@ -42,21 +49,13 @@ step() {
     label=
 }
 
-case ${1:-} in
-quick)
+if [ "${1:-}" = quick ]; then
     step "format" cargo fmt --all --check
     step "clippy of the core" cargo clippy --package onewindow --all-targets -- --deny warnings
     step "tests of the core and the model" cargo test --quiet --package onewindow --package onewindow-model
     step "unit tests of the host library" cargo test --quiet --package onewindow-host --lib
     exit
-    ;;
-'') ;;
-*)
-    label="the arguments"
-    echo "test.sh knows no argument but quick; ${1:-} was given" >&2
-    exit 2
-    ;;
-esac
+fi
 
 . host-test/node.sh
 . host-test/verify/fleet/peers.sh

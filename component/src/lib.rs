@@ -1,8 +1,8 @@
 //! Session quotas over sharded DynamoDB balances: the decision core of onewindow.
 //!
 //! This crate decides and does nothing else. It has no clock, no network, no randomness and no state
-//! between requests: a host supplies the time and the replies of the table, and gets the calls to
-//! make and, at the end, a [`Decision`]. The same code is an ordinary Rust library and, compiled for
+//! between requests: a host passes in the time and the table's replies, and receives the calls to make
+//! and, at the end, a [`Decision`]. The same code is an ordinary Rust library and, compiled for
 //! `wasm32-unknown-unknown` with the feature `component`, the WebAssembly component whose contract is
 //! `wit/`.
 //!
@@ -14,8 +14,8 @@
 //!
 //! 1. constructs the machine,
 //! 2. calls `advance` with the time and no replies,
-//! 3. sends the [`Call`]s of the [`Step::Perform`] that it returns, all at the same time; [`wire::classify`]
-//!    decides which replies to wait out and send again,
+//! 3. sends the [`Call`]s of the [`Step::Perform`] that it returns, all at the same time; after each reply
+//!    [`wire::classify`] decides whether to wait and send the call again,
 //! 4. passes the [`Reply`]s to the next `advance`, in the same order, until [`Step::Done`],
 //! 5. answers its caller, and then sends the decision's follow-ups.
 //!
@@ -54,13 +54,13 @@
 //! | `rule` | the rules, as functions of what was read |
 //! | `write`, `wire` | the requests to the table; its replies |
 //! | `item` | a stored item: its attributes, and how they are read |
-//! | `types` | what a host passes in and gets back |
+//! | `types` | the types that a host passes in and receives |
 //! | `text` | JSON, numbers, parts of sentences |
 //!
 //! # The rules
 //!
-//! What each rule says is in `component/PROTOCOL.md`. Each is computed in one place, its home in `rule` (R9: in
-//! `machine`):
+//! The rules are written in `component/PROTOCOL.md`. Each is computed in one place, its home. Homes are files
+//! of `rule` unless another folder is named:
 //!
 //! | rule | home |
 //! | --- | --- |
@@ -72,8 +72,8 @@
 //! | R11 the gates | `fast`, `gate` |
 //! | R12 shares, ceilings and the drip, R14 retry after | `balance` |
 //! | 6.9 how many shards there are | `shard_count` |
-//! | what is waived | `Shard::is_waived` of `item` |
-//! | F22 what may be sent again | `write/resend` |
+//! | `bypass` and `soft`: limits that are waived | `Shard::is_waived` of `item` |
+//! | F22 which calls may be sent again | `write/resend` |
 #![no_std]
 // What only `internals` shows is unused without it. These lints are checked with it.
 #![cfg_attr(

@@ -1,21 +1,22 @@
-//! From the contract to the library: what a host reads that loads the core as a component.
+//! From the contract to the library, for a host that loads the core as a component.
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
+use super::records::{Call, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply, Step};
 use crate::types::{
-    answer,
+    answer::{self, Resend},
     cascade::{CascadeDecision, LevelDecision as Level},
     error::{Error, ErrorCode},
     hint::Hint,
     lease::Lease,
+    preview::WindowState,
     settlement::Settlement,
 };
 
-/// The operations there are.
+/// The operations.
 const OPERATIONS: [&str; 5] = ["UpdateItem", "PutItem", "BatchGetItem", "GetItem", "TransactWriteItems"];
 
-/// What an operation decides, read from its ending.
+/// The decision of an operation, read from its ending.
 pub trait Decided: Sized {
     /// The decision of this ending.
     ///
@@ -28,7 +29,7 @@ pub trait Decided: Sized {
 }
 
 impl Step {
-    /// The step as the library has it.
+    /// The step in the library's own type.
     #[must_use]
     pub fn into_library<D: Decided>(self) -> answer::Step<D> {
         let step = match self {
@@ -40,8 +41,8 @@ impl Step {
 }
 
 impl Ending {
-    /// The error, of a machine that was used in another way than its contract says; and where another
-    /// operation ended.
+    /// The error of a machine that was not used as its contract says, or whose ending belongs to another
+    /// operation.
     #[must_use]
     pub fn into_error(self) -> Error {
         match self {
@@ -160,3 +161,27 @@ fn misuse(what: &str, read: usize, expected: &str) -> Error {
 fn fault(message: String) -> Error {
     Error { code: ErrorCode::Misuse, message }
 }
+
+/// What the bindings of an importing component call: an enum by the place of its case. A case that is not
+/// known is the one that `wit/` names for it.
+macro_rules! lift {
+    ($name:ident, $($place:literal => $case:ident,)* _ => $other:ident) => {
+        impl $name {
+            #[doc(hidden)]
+            #[must_use]
+            pub fn _lift(place: u8) -> Self {
+                match place {
+                    $($place => Self::$case,)*
+                    _ => Self::$other,
+                }
+            }
+        }
+    };
+}
+
+lift!(Resend, 0 => Idempotent, 1 => MayDebitTwice, _ => Never);
+lift!(
+    ErrorCode, 0 => InvalidRequest, 1 => UnknownLimit, 2 => CorruptItem, 3 => Overflow, 4 => Unsupported,
+    _ => Misuse
+);
+lift!(WindowState, 0 => Absent, 2 => Live, 3 => Pending, 4 => Ended, _ => Unstarted);

@@ -1,8 +1,8 @@
-//! From the library to the contract: what the component answers.
+//! From the library to the contract, for what the component returns.
 
 use alloc::{string::String, vec, vec::Vec};
 
-use super::{Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply};
+use super::records::{Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Reply};
 use crate::{
     machine::config,
     types::{
@@ -60,7 +60,7 @@ impl From<CascadeDecision> for Decision {
 }
 
 impl Decision {
-    /// Of one level.
+    /// The decision of a single level.
     #[must_use]
     pub fn of_one(entity: String, decision: answer::Decision) -> Self {
         let answer::Decision { outcome, limits, follow_ups, hint } = decision;
@@ -86,7 +86,7 @@ impl From<Error> for Ending {
     }
 }
 
-/// Of what is read by one call, which decides nothing else.
+/// For the operations that are one read.
 impl From<answer::Outcome> for Ending {
     fn from(outcome: answer::Outcome) -> Self {
         match outcome {

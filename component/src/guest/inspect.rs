@@ -104,7 +104,7 @@ impl rules::Guest for Component {
         let siblings: Vec<grant::Sibling> = siblings.into_iter().map(Into::into).collect();
         let planned = grant::plan(shard, share_milli.into(), &siblings);
         rules::Grant {
-            // Never more than the share, never less than nothing: it fits.
+            // It is between 0 and the share, so it fits.
             tokens_milli: i64::try_from(planned.tokens_milli).unwrap_or(share_milli),
             donor: planned.donor.map(|donor| donor.shard),
         }
@@ -171,7 +171,7 @@ impl From<rules::Sibling> for grant::Sibling {
     }
 }
 
-/// An item as it is shown.
+/// An item in the contract's form.
 fn view(shard: Shard) -> Result<rules::Item, Error> {
     let numbers = [
         ("shard_count", Some(shard.shard_count.into())),
@@ -225,12 +225,12 @@ fn limit_view(state: &LimitState) -> Result<rules::ItemLimit, Error> {
     Ok(rules::ItemLimit { name: state.name.as_ref().to_owned(), numbers })
 }
 
-/// A balance as the contract has it: of 64 bits, where the table's may have more.
+/// A balance in the contract's 64 bits; the table's may have more.
 fn narrow(number: i128, of: &str) -> Result<i64, Error> {
     i64::try_from(number).map_err(|_| Error::overflow(of))
 }
 
-/// A materialisation as it is shown, with the write that makes it so.
+/// A materialisation in the contract's form, with its write.
 fn materialised(
     materialisation: &Materialisation,
     debits: &[Debit],
@@ -265,7 +265,7 @@ fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
     Ok(shards)
 }
 
-/// A slot or a count that there can be.
+/// Checks a slot or a count: at most 32.
 fn slots(number: u32) -> Result<u32, Error> {
     if number <= MAX_SHARD_COUNT {
         return Ok(number);
@@ -273,7 +273,7 @@ fn slots(number: u32) -> Result<u32, Error> {
     Err(Error::invalid(&["shard ", &decimal(number), ", expected at most ", &decimal(MAX_SHARD_COUNT)]))
 }
 
-/// The amounts, each with its window's length: as configured, or as stored.
+/// The amounts, each with the length of its window as configured or, without configuration, as stored.
 fn debits(consume: &[Amount], limits: &[Limit], shards: &[Shard]) -> Result<Vec<Debit>, Error> {
     check_limits(limits)?;
     let mut debits = Vec::new();

@@ -1,16 +1,16 @@
-//! The exports of the worlds of `wit/`, each behind its feature: what the library does, in the words of the
-//! contract. The only place that knows wit-bindgen.
+//! The exports of the worlds of `wit/`, each behind its feature. They call the library with the types of the
+//! contract. Only this folder uses wit-bindgen.
 
 #[cfg(feature = "inspect")]
 mod inspect;
 #[cfg(feature = "component")]
 mod quota;
 
-/// Without the standard library, memory and the end of the world are ours to name. A panic cannot
-/// be reported to anybody from in here, so it traps: the host sees it and throws the instance away.
+/// Without the standard library, a component brings its own allocator and panic handler. A panic cannot
+/// be reported from inside, so it traps: the host sees the trap and discards the instance.
 #[cfg(target_family = "wasm")]
 mod runtime {
-    /// Constant time, and neighbours that are freed are joined: an instance may live long.
+    /// It works in constant time and merges neighbouring free blocks, because an instance may live long.
     #[global_allocator]
     static MEMORY: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
 

@@ -1,4 +1,4 @@
-//! The world `quota`: one machine for every operation.
+//! The world `quota`: one resource, `machine`, for every operation.
 
 use alloc::{string::String, vec, vec::Vec};
 use core::{cell::RefCell, mem};
@@ -67,26 +67,26 @@ mod bindings {
 
 struct Component;
 
-/// An operation, as far as it has come.
+/// An operation in progress.
 enum Machine {
-    /// As it was asked for: what is known to be rejected costs no call.
+    /// An acquire that has not started: a remembered rejection may still answer it without a call.
     Acquire(AcquireRequest),
-    /// Of one entity.
+    /// An acquire of one entity.
     Acquiring(String, Acquire),
     Cascading(Cascade),
     Settling(Settle),
     Previewing(Preview),
     LookUp(Record),
     LookingUp(Record),
-    /// What was asked for cannot be done.
+    /// The request is invalid.
     Unfit(Error),
     Ended,
 }
 
-/// What is read by one call.
+/// What an operation of one read looks up.
 enum Record {
     Configuration(Subject),
-    /// By its table and its name.
+    /// A namespace, by its table and its name.
     Namespace(String, String),
 }
 
@@ -187,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// What takes one call at most: that call, or the end.
+    /// An operation of at most one call: that call, or the end.
     fn look_up(self, replies: &[answer::Reply]) -> Result<(Self, Call), Ending> {
         match (self, replies) {
             (Self::LookUp(record), []) => {

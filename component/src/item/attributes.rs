@@ -64,7 +64,7 @@ impl<'a> Attributes<'a> {
 }
 
 impl Raw<'_> {
-    /// What was read, for a message.
+    /// The value as read, for an error's message.
     fn describe(&self) -> String {
         match self {
             Self::Number(text) => ["the number ", &clip(text)].concat(),

@@ -46,7 +46,7 @@ impl Attributes<'_> {
         Ok(shards)
     }
 
-    /// Reads the owner stamps off an entity's record.
+    /// Reads the owner stamps from an entity's record.
     pub(crate) fn owner(&self) -> Result<Owner, Corrupt> {
         Ok(Owner {
             cascade: self.get("cascade").map(|raw| raw.boolean("cascade")).transpose()?,
@@ -146,7 +146,7 @@ impl Shard {
 }
 
 impl Partial {
-    /// Where the limit is, or is begun.
+    /// The limit's place in the list; it is added where it is new.
     fn place(limit: &str, partials: &mut Vec<Self>) -> usize {
         let known = partials.iter().position(|partial| &*partial.state.name == limit);
         let index = known.unwrap_or(partials.len());

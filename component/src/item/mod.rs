@@ -1,4 +1,4 @@
-//! A stored bucket item: the attributes that are known, and how they are read.
+//! A stored bucket item: the known attributes, and how they are read.
 //!
 //! Items are changed only by `UpdateItem` expressions that name single attributes. An unknown attribute
 //! is skipped here and never written, so it cannot be lost (I10).

@@ -7,9 +7,9 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 pub struct Shard {
     /// `PK`.
     pub pk: String,
-    /// The slot, read off the key.
+    /// The slot, read from the key.
     pub id: u32,
-    /// `shard_count`: how many shards this one knows of; 1 where it is absent or below 1.
+    /// `shard_count` as this shard stores it; 1 where it is absent or below 1.
     pub shard_count: u32,
     /// `rf`: the last materialisation, ms. The optimistic lock.
     pub last_refill_ms: i64,
@@ -23,7 +23,7 @@ pub struct Shard {
     pub cascade: bool,
     /// `parent_id`: that parent.
     pub parent_id: Option<String>,
-    /// A calendar schedule is in force on the item, which this version cannot evaluate.
+    /// Whether the item carries a calendar schedule, which this version cannot evaluate.
     pub scheduled: bool,
     /// `bypass`: admits everything while it is later than now, ms.
     pub bypass_until_ms: Option<i64>,
@@ -46,7 +46,7 @@ pub struct LimitState {
     pub refill_amount_milli: i128,
     /// `rp`: the period, ms.
     pub refill_period_ms: i64,
-    /// `tc`: net consumption, only ever counted up but for settled credits.
+    /// `tc`: net consumption. It only grows, except for settled credits.
     pub consumed_milli: Option<i128>,
     /// `rsa`: the window's length. Its presence makes the limit a session quota.
     pub reset_after_seconds: Option<i64>,
@@ -54,11 +54,11 @@ pub struct LimitState {
     pub window_start_ms: Option<i64>,
     /// `wa`: the start this balance reflects, ms; absent on items older than the marker.
     pub window_applied_ms: Option<i64>,
-    /// `wtc`: `tc` when a propagation left this shard with an unapplied window.
+    /// `wtc`: `tc` when a propagation last reached this shard.
     pub consumed_mark_milli: Option<i128>,
-    /// `gc`: the shard count this period's grant was sized at; absent on old items.
+    /// `gc`: the shard count at which this window's grant was sized; absent on old items.
     pub grant_count: Option<i64>,
-    /// `tu`: operator top-up this period; raises the ceiling.
+    /// `tu`: an operator's addition in this window; raises the ceiling.
     pub topped_up_milli: Option<i128>,
     /// `soft`: admits everything of this limit while it is later than now, ms.
     pub soft_until_ms: Option<i64>,

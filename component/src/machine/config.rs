@@ -1,9 +1,9 @@
-//! Configuration as the table stores it (section 8): which namespace, and which limits hold for an
-//! entity and a resource.
+//! Configuration as the table stores it (section 8): the namespace's id, and the limits of an entity
+//! for a resource.
 //!
-//! Four levels, read in one batch; the first that defines any limit wins as a whole. `disabled` is
-//! decided apart: by the first level that sets it, either way. A host sends the call, may keep the
-//! configuration for a while, and passes it as a request's `limits`.
+//! Four levels are read in one batch; the first that defines any limit wins as a whole. `disabled` is
+//! decided separately, by the first level that sets it to either value. A host sends the call, may keep
+//! the configuration for a while, and passes it as a request's `limits`.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -24,9 +24,9 @@ use crate::{
 pub enum Level {
     /// This entity and this resource.
     Entity,
-    /// This entity, whatever the resource.
+    /// This entity, for all resources.
     EntityDefault,
-    /// This resource, whoever the entity.
+    /// This resource, for all entities.
     Resource,
     /// The whole namespace.
     System,
@@ -59,7 +59,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Whether items created by it live forever: those of an entity's own configuration do.
+    /// Whether items created with it never expire: so with an entity's own configuration.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         matches!(self.level, Some(Level::Entity | Level::EntityDefault))
@@ -86,9 +86,9 @@ pub fn call(subject: &Subject) -> Call {
 /// The configuration in the reply to [`call`].
 ///
 /// # Errors
-/// `corrupt-item` names what is wrong with which item, `unsupported` a limit that follows a
-/// calendar; and what keeps the table from answering. Nothing falls back to another level: a limit
-/// that is dropped would not be enforced.
+/// `corrupt-item` names the item and what is wrong with it, `unsupported` a limit that follows a
+/// calendar. `unavailable` and `misconfigured` say why the table did not answer. An error never falls
+/// back to another level: the dropped limit would not be enforced.
 pub fn resolve(subject: &Subject, reply: &Reply) -> Result<Configuration, Outcome> {
     let items = found(reply)?;
     let mut configuration = Configuration::default();
@@ -124,7 +124,7 @@ pub fn namespace_call(table: &str, name: &str) -> Result<Call, Error> {
 /// The namespace's id, from the reply to [`namespace_call`].
 ///
 /// # Errors
-/// `invalid-request` where there is no such namespace, or none any more.
+/// `invalid-request` where there is no such namespace, or it was deleted.
 pub fn namespace_id(name: &str, reply: &Reply) -> Result<String, Outcome> {
     let items = found(reply)?;
     let missing = |what: &str| {
@@ -165,8 +165,8 @@ struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// Switched off, not switched off, or not set. `"bypass"` is not switched off: the stamps on the
-    /// items waive the limits while they are live.
+    /// Switched off, not switched off, or not set. The value `"bypass"` means not switched off: the stamps
+    /// on the items waive the limits while they are live.
     fn disabled(&self) -> Result<Option<bool>, Error> {
         match self.item.get("disabled") {
             None => Ok(None),

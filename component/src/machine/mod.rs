@@ -1,4 +1,4 @@
-//! The sequences, each a machine that a host drives, and what they read and remember.
+//! The sequences, each a machine that a host drives; the table's configuration; remembered rejections.
 
 pub(crate) mod acquire;
 pub(crate) mod cascade;

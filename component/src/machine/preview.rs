@@ -20,9 +20,9 @@ use crate::{
     write::batch_read,
 };
 
-/// Reads one preview may make: the rest of the shards, more of them, and what was left unread.
+/// Batch reads one preview may make: for the rest of the shards, for a count that grew, for unprocessed keys.
 const MAX_READS: u32 = 6;
-/// The shards asked for where their number is not known: each doubling's first.
+/// The shards that are read first where the count is not known: the first shard of each doubling.
 const PROBES: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
 /// What is left of `shards` at `now_ms`.
@@ -93,8 +93,8 @@ enum State {
 type Ended<T> = Result<T, PreviewOutcome>;
 
 impl Preview {
-    /// A machine for one survey. `limits` left empty: whatever the items know. With a hint it is one
-    /// round trip, without it may be two.
+    /// A machine for one preview. Where `limits` is empty, the limits are those that the items store. With
+    /// a hint it takes one round trip; without, one or two.
     #[must_use]
     pub fn new(subject: Subject, limits: Vec<Limit>, hint: Option<&Hint>) -> Self {
         Self {

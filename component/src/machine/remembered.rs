@@ -1,5 +1,4 @@
-//! What a remembered hint decides without asking the table (section 6.2b): a rejection, never an
-//! admission.
+//! A rejection answered from a remembered hint, without a call to the table (section 6.2b).
 
 use alloc::vec::Vec;
 
@@ -28,7 +27,7 @@ impl Hint {
                 .is_none_or(|most| amount.tokens <= most)
         };
         if !request.consume.iter().all(fits) {
-            // It never fits: there is nothing to wait for, and the machine answers so (F17).
+            // The amount never fits. There is no instant to wait for; the machine answers it (F17).
             return None;
         }
         let mut limits = Vec::new();
@@ -40,7 +39,7 @@ impl Hint {
                     && amount.milli() > i128::from(rejection.above_milli)
             };
             if let Some(KnownRejection { status, until_ms, .. }) = self.rejections.iter().find(refuses) {
-                // Reported is the instant that the survey read, even where the hint expires sooner (R13).
+                // The reported instant is the one that the survey read, even where the hint expires sooner (R13).
                 last = last.max(Some(status.resets_at_ms.unwrap_or(*until_ms)));
                 limits.push(status.clone());
             }

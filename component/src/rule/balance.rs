@@ -1,4 +1,4 @@
-//! What a shard may hold, how a dripping limit refills (R12), and how long a deficit lasts (R14).
+//! What a shard may hold, how a drip refills (R12), and how long a deficit lasts (R14).
 
 use crate::{item::LimitState, types::error::Error};
 
@@ -9,7 +9,7 @@ pub fn share(capacity_milli: i128, shard_count: i128) -> i128 {
     capacity_milli.div_euclid(shard_count.max(1))
 }
 
-/// What a quota may hold on a shard (R12): its grant and the top-ups of this period, millitokens.
+/// What a quota may hold on a shard (R12): its grant and the top-ups of this window, millitokens.
 ///
 /// # Errors
 /// `overflow` where the sum leaves 128 bits.
@@ -35,12 +35,12 @@ pub(crate) fn tokens(milli: i128) -> i64 {
     saturate(milli.div_euclid(1000))
 }
 
-/// The nearest number that fits.
+/// The nearest number that fits 64 bits.
 pub(crate) fn saturate(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
 }
 
-/// How a dripping limit refills.
+/// How a drip refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Millitokens each period, undivided.
@@ -75,8 +75,8 @@ impl Rate {
         Ok(filled.min(ceiling_milli))
     }
 
-    /// Milliseconds until `deficit_milli` has dripped in on one of `shard_count` shards, plus 1
-    /// (R14); at the undivided rate where the shard's own floors to zero. 0 for no deficit.
+    /// Milliseconds until `deficit_milli` is refilled on one of `shard_count` shards, plus 1 (R14). At the
+    /// undivided rate where the shard's own is rounded down to 0. 0 for no deficit.
     #[must_use]
     pub fn retry_after_ms(self, deficit_milli: i128, shard_count: i128) -> u64 {
         if deficit_milli <= 0 {

@@ -55,7 +55,7 @@ pub(crate) fn write(
             Term::compare(Field::Bypass, Test::More, now_ms),
         ]);
         if let Some(length_ms) = debit.length_ms() {
-            // R11: writers that do not know `vu` drop it, so the window is checked by itself.
+            // R11: writers that do not know `vu` drop it, so the window is checked as well.
             let ended = newest_ended_ms(now_ms, length_ms);
             clauses.require(Term::compare(of(Field::WindowStart), Test::More, ended));
             let start = || Value::Attribute(Attribute::from(of(Field::WindowStart)));
@@ -66,7 +66,8 @@ pub(crate) fn write(
             clauses.require(Term::exists(of(Field::ResetAfter)));
         } else {
             clauses.require(Term::exists(of(Field::Tokens)));
-            // A quota that the configuration does not know as one needs the conditions above.
+            // The configuration says that this is a drip. Where the item has a quota, it needs the conditions
+            // above.
             clauses.require(Term::absent(of(Field::ResetAfter)));
         }
         let stamped = stamped(debit, settings).into_iter();
@@ -111,8 +112,8 @@ fn stamped(debit: &Debit, settings: &Settings<'_>) -> Vec<(Field, Option<i128>)>
     }
 }
 
-/// The first thing that keeps a fast write of `debits` from landing on this image of a shard that is
-/// served; none: it would land.
+/// The first condition of a fast write of `debits` that fails on this image. None: it would land. Whether
+/// the shard may be debited at all (`gate`) is not checked here.
 pub(crate) fn obstacle(image: &Shard, debits: &[Debit], settings: &Settings<'_>) -> Option<Obstacle> {
     let now_ms = settings.now_ms;
     if debits.iter().any(|debit| image.limit(&debit.limit).is_none()) {

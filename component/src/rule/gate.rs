@@ -1,4 +1,4 @@
-//! Which items may be debited at all (R11, section 7).
+//! The conditions under which an item may be debited at all (R11, section 7).
 
 use alloc::{vec, vec::Vec};
 
@@ -7,8 +7,8 @@ use crate::{
     write::{Term, Test, Value},
 };
 
-/// Every debit requires an item that is not switched off, and that debits a parent as well only if
-/// the request does: the item then names the same `parent` ([`names_parent`]).
+/// The conditions of every debit: the item is not switched off, and it debits a parent exactly where the
+/// request does. That it names the same `parent` is another condition ([`names_parent`]).
 pub(crate) fn served(parent: Option<&str>) -> [Vec<Term>; 2] {
     let not = |field: Field| {
         vec![Term::absent(field), Term::with(field.into(), Test::NotEqual, Value::Boolean(true))]

@@ -1,18 +1,18 @@
-//! Who funds a shard that is created in the middle of a window (R8): no tokens are
-//! created that another shard may hold.
+//! Which donor funds a shard that is created in the middle of a window (R8), so that no tokens are created
+//! that another shard may hold.
 
 use alloc::vec::Vec;
 
 use crate::{item::LimitState, rule::balance::share, types::subject::MAX_SHARD_COUNT};
 
-/// What a grant needs to know of a sibling.
+/// What a grant depends on of a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sibling {
     /// Its slot.
     pub shard: u32,
-    /// Whether its grant is of the joined window.
+    /// Whether its grant belongs to the joined window.
     pub current: bool,
-    /// The shard count its grant was sized at, at least 1.
+    /// The shard count at which its grant was sized, at least 1.
     pub grant_count: i128,
     /// What it holds, millitokens.
     pub tokens_milli: i128,
@@ -21,13 +21,13 @@ pub struct Sibling {
 /// What a new shard starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// Its balance, millitokens; debited of the donor where there is one.
+    /// Its balance, millitokens; debited from the donor where there is one.
     pub tokens_milli: i128,
     /// The donor. None: the slot was never granted, and the balance is new.
     pub donor: Option<Sibling>,
 }
 
-/// Who funds slot `shard`, whose share is `share_milli`.
+/// Plans the grant of slot `shard`, whose share is `share_milli`.
 ///
 /// A sibling covers the slot when its grant is of this window and was sized before the slot was
 /// split off it. The donor is the one with the largest grant count, then the lowest id.
@@ -77,8 +77,8 @@ pub fn candidates(shard: u32, shard_count: u32, is_new: bool) -> Vec<u32> {
     found
 }
 
-/// The shard count a sibling's grant was sized at: `gc`. Where an old item has none: the count it
-/// stores, halved while the item holds more than the share at that count.
+/// The shard count at which a sibling's grant was sized: its `gc`. Where an old item has none, the count
+/// that it stores, halved while the item holds more than the share at that count.
 #[must_use]
 pub fn grant_count(limit: &LimitState, shard_count: u32) -> i128 {
     let mut count = limit.grant_count_or(shard_count);

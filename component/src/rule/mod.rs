@@ -1,4 +1,4 @@
-//! The rules, as functions of what was read.
+//! The rules, as functions of what was read. The table at the top of the crate names each rule's home.
 
 pub mod balance;
 pub(crate) mod fast;

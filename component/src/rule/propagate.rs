@@ -47,7 +47,7 @@ fn write(subject: &Subject, shard: u32, window: &Opened) -> ConditionalWrite {
             Change::snapshot(of(Field::ConsumedMark), of(Field::Consumed)),
         ]),
         clauses: vec![
-            // Neither holds on an item that does not exist.
+            // Neither term holds on an item that does not exist.
             vec![
                 Term::exists(of(Field::WindowApplied)),
                 Term::compare(Field::LastRefill, Test::Less, window.start_ms),

@@ -1,6 +1,5 @@
-//! The change-stream consumer's refill (section 6.10): what dripped back, and the resets that are
-//! pending, written from an image that the table sent. It never opens a window and never
-//! propagates one.
+//! The change-stream consumer's refill (section 6.10): drips and pending resets, written from an image that
+//! the table sent. It never opens a window and never propagates one.
 
 use crate::{
     item::{LimitState, Owner, Shard, decode_item},
@@ -44,7 +43,7 @@ pub fn write(old: Option<&Shard>, new: &Shard, now_ms: i64) -> Result<Option<Con
     if !materialisation.raises() {
         return Ok(None);
     }
-    // The item's life is not the stream consumer's decision.
+    // The stream's consumer leaves `ttl` alone (6.10).
     materialisation.ttl_seconds = new.ttl_seconds;
     let is_expired = new.valid_until_ms.is_some_and(|until| until <= now_ms);
     let boundary = materialisation.valid_until_ms.filter(|end| is_expired && *end > now_ms);

@@ -2,7 +2,7 @@
 
 use crate::item::LimitState;
 
-/// Where a window stands at an instant. Half-open: it is over at its end.
+/// The state of a window at an instant. The end is not part of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
     /// No window was ever started.
@@ -29,7 +29,7 @@ impl Window {
     /// The window of `limit` at `now_ms`, `length_ms` long, on a shard last materialised at
     /// `last_refill_ms`.
     ///
-    /// A start that was left behind without a length is not a window.
+    /// A stored start without a stored length (`rsa`) is a leftover and not a window.
     #[must_use]
     pub fn of(limit: &LimitState, length_ms: i64, last_refill_ms: i64, now_ms: i64) -> Self {
         let Some(start_ms) = limit.window_start_ms.filter(|_| limit.reset_after_seconds.is_some()) else {
@@ -80,7 +80,7 @@ pub const fn end_ms(start_ms: i64, length_ms: i64) -> i64 {
     start_ms.saturating_add(length_ms)
 }
 
-/// The newest start of a window that is over at `at_ms`: one that starts later is in force.
+/// The latest start of a window that is over at `at_ms`. A window that starts later is in force.
 #[must_use]
 pub const fn newest_ended_ms(at_ms: i64, length_ms: i64) -> i64 {
     at_ms.saturating_sub(length_ms)

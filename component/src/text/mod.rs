@@ -1,6 +1,6 @@
-//! Sentences and keys, put together from parts: `["limit ", &quoted(name), " …"].concat()`.
+//! Sentences, keys and numbers as text, composed from parts: `["limit ", &quoted(name), " …"].concat()`.
 //!
-//! `core::fmt` would do the same and add 10 KB to the component.
+//! `core::fmt` would add 10 KB to the component.
 
 pub(crate) mod json;
 mod number;

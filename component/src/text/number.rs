@@ -28,7 +28,7 @@ pub(crate) fn push_integer(out: &mut String, number: i128) {
     }
 }
 
-/// At least so many digits.
+/// Appends a number with at least this many digits.
 #[inline(never)]
 fn push_digits(out: &mut String, mut number: u64, least: usize) {
     let mut digits = [b'0'; 20];

@@ -1,4 +1,4 @@
-//! Parts of sentences: a text from outside, shortened and in quotes.
+//! Parts of an error's sentence: a text from outside, shortened and in quotes.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -20,7 +20,7 @@ pub(crate) fn quoted(text: &str) -> String {
     json.finish()
 }
 
-/// Whether `part` stands anywhere in `text`.
+/// Whether `text` contains `part`.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
     text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Between a machine and its host: calls, replies, decisions.
+//! What a machine and its host exchange: calls, replies, decisions.
 
 use alloc::{string::String, vec::Vec};
 
@@ -11,7 +11,7 @@ use super::{
 #[cfg(feature = "wasmtime")]
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-/// What sending a call a second time could do, after a reply was lost.
+/// What could happen when a call is sent again after its reply was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
 #[repr(u8)]
@@ -19,10 +19,10 @@ pub enum Resend {
     /// Nothing: a second landing changes nothing.
     #[cfg_attr(feature = "wasmtime", component(name = "idempotent"))]
     Idempotent,
-    /// Debit twice: under-admits, never over-admits.
+    /// The tokens are debited twice: this under-admits, and never over-admits.
     #[cfg_attr(feature = "wasmtime", component(name = "may-debit-twice"))]
     MayDebitTwice,
-    /// Credit twice: never send it again.
+    /// Tokens are credited twice: never send it again.
     #[cfg_attr(feature = "wasmtime", component(name = "never"))]
     Never,
 }
@@ -62,7 +62,7 @@ pub enum Outcome {
         /// Ask again after this many milliseconds, at least 1 (R14).
         retry_after_ms: u64,
     },
-    /// Lost every round to other writers.
+    /// Lost to other writers in every round.
     Contended {
         /// Ask again after this many milliseconds.
         retry_after_ms: u64,
@@ -74,7 +74,7 @@ pub enum Outcome {
     },
     /// The bucket is switched off.
     Disabled,
-    /// The request or the item is at fault. Nothing was debited.
+    /// The request or the item is at fault. Nothing was debited unless the message says so.
     Failed(Error),
     /// The table did not answer in a usable way. Whether to allow is the caller's policy.
     Unavailable(String),
@@ -90,13 +90,13 @@ impl Outcome {
     }
 }
 
-/// The answer, and what is left for the host to do.
+/// The answer, and what the host does after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// The answer.
     pub outcome: Outcome,
     /// The limits the request named, in its order; in a rejection from a hint, those that refuse.
-    /// Empty where nothing was learned.
+    /// Empty where nothing is known.
     pub limits: Vec<LimitStatus>,
     /// Calls to send after the answer was given. Their replies are not needed.
     pub follow_ups: Vec<Call>,

@@ -28,9 +28,9 @@ pub struct LevelDecision {
 pub struct CascadeDecision {
     /// The answer of the level that decided; where all admit, of the first.
     pub outcome: Outcome,
-    /// That level's place in `levels`.
+    /// The index of that level in `levels`.
     pub decided_by: usize,
-    /// Every level, the entity itself first: the chain to begin with the next time.
+    /// Every level, the entity itself first. It is the chain to pass to the next request.
     pub levels: Vec<LevelDecision>,
     /// Calls to send after the answer was given.
     pub follow_ups: Vec<Call>,

@@ -19,7 +19,7 @@ pub enum ErrorCode {
     /// A named limit is neither configured nor on the item (R15).
     #[cfg_attr(feature = "wasmtime", component(name = "unknown-limit"))]
     UnknownLimit,
-    /// A stored item holds something it should not.
+    /// A stored item holds an invalid value.
     #[cfg_attr(feature = "wasmtime", component(name = "corrupt-item"))]
     CorruptItem,
     /// A number left its range.
@@ -59,7 +59,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// The sentence in its parts; that nothing was written is added.
+    /// An error with the sentence of these parts, and "nothing was written" after it.
     fn refused(code: ErrorCode, parts: &[&str]) -> Self {
         Self { code, message: [&parts.concat(), "; nothing was written"].concat() }
     }
@@ -82,7 +82,7 @@ impl Error {
         Self { code: ErrorCode::Unsupported, message }
     }
 
-    /// Replies that do not answer the calls there were.
+    /// The number of replies is not the number of calls.
     pub(crate) fn miscounted(read: usize, expected: &str) -> Self {
         Self::misuse(&["the machine was handed ", &decimal(read), " replies, expected ", expected].concat())
     }
@@ -100,8 +100,8 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// What is wrong with a stored item. Whoever knows whether the amounts were taken makes it an
-/// [`Error`].
+/// What is wrong with a stored item. The caller knows whether the amounts were debited, and makes it
+/// an [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt(String);
 

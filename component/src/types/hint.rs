@@ -16,7 +16,7 @@ pub struct Hint {
     /// The shard count last seen.
     #[cfg_attr(feature = "wasmtime", component(name = "shard-count"))]
     pub shard_count: u32,
-    /// Rejections known to last.
+    /// Rejections that are known to last until an instant.
     pub rejections: Vec<KnownRejection>,
 }
 
@@ -29,7 +29,7 @@ pub struct KnownRejection {
     /// Any amount above this is rejected.
     #[cfg_attr(feature = "wasmtime", component(name = "above-milli"))]
     pub above_milli: i64,
-    /// Until then, exclusive: at this instant the next request goes to the table.
+    /// The end, exclusive, epoch ms: at this instant the next request goes to the table.
     #[cfg_attr(feature = "wasmtime", component(name = "until-ms"))]
     pub until_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! The keys that are put together from names.
+//! Keys of items, composed from names.
 
 use alloc::{string::String, vec::Vec};
 
@@ -29,7 +29,7 @@ impl Subject {
         [&self.namespace, "/ENTITY#", &self.entity].concat()
     }
 
-    /// What a hint is about, in one string; `#` is legal in no name.
+    /// The key of a hint: the subject in one string. `#` separates its parts, and is legal in no name.
     #[must_use]
     pub fn hint_key(&self) -> String {
         let Self { table, namespace, entity, resource } = self;

@@ -32,7 +32,7 @@ pub(crate) struct LeasedLimit {
     pub(crate) capacity_milli: i64,
     /// What the shard could hold, millitokens: no credit may lift the balance above it unclamped.
     pub(crate) ceiling_milli: i64,
-    /// The window it was debited in; none for a dripping limit.
+    /// The window it was debited in; none for a drip.
     pub(crate) window: Option<LeasedWindow>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct LeasedWindow {
 }
 
 impl Lease {
-    /// Of an entity from which nothing was taken.
+    /// The lease of an entity from which nothing was debited.
     #[cfg(feature = "contract")]
     pub(crate) fn of_nothing(entity: &str) -> Self {
         let entity = entity.into();

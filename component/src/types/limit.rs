@@ -23,7 +23,7 @@ pub struct Limit {
     pub name: String,
     /// Tokens an entity may hold over all of its shards, 1 to 10^15.
     pub capacity: u64,
-    /// How it recovers.
+    /// How it recovers its capacity.
     pub recovery: Recovery,
 }
 
@@ -34,12 +34,12 @@ pub enum Recovery {
     /// A session quota: the whole capacity at once, this many seconds after the first use: 1 to 10^9.
     #[cfg_attr(feature = "wasmtime", component(name = "session"))]
     Session(u64),
-    /// A dripping limit (a token bucket): steadily.
+    /// A drip (a token bucket): steadily.
     #[cfg_attr(feature = "wasmtime", component(name = "drip"))]
     Drip(Drip),
 }
 
-/// The rate of a dripping limit.
+/// The rate of a drip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Drip {

@@ -1,4 +1,4 @@
-//! What a host passes in and gets back.
+//! The types that a host passes in and receives.
 
 pub(crate) mod answer;
 pub(crate) mod cascade;

@@ -9,15 +9,15 @@ use super::{
 #[cfg(feature = "wasmtime")]
 use wasmtime::component::{ComponentType, Lift, Lower};
 
-/// Where a shard's window of one limit stands.
+/// The state of one limit's window on a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
 #[repr(u8)]
 pub enum WindowState {
-    /// No item.
+    /// The shard has no item.
     #[cfg_attr(feature = "wasmtime", component(name = "absent"))]
     Absent,
-    /// The item is there, the limit or its window is not; a dripping limit has none ever.
+    /// The item exists, but without the limit or without a window; a drip never has one.
     #[cfg_attr(feature = "wasmtime", component(name = "unstarted"))]
     Unstarted,
     /// In force and applied.
@@ -37,7 +37,7 @@ pub enum WindowState {
 pub struct ShardView {
     /// The slot.
     pub shard: u32,
-    /// Where its window stands.
+    /// The state of its window.
     pub state: WindowState,
     /// The window's start as stored, ms.
     #[cfg_attr(feature = "wasmtime", component(name = "starts-at-ms"))]
@@ -48,7 +48,7 @@ pub struct ShardView {
     /// Stored balance; negative is debt.
     #[cfg_attr(feature = "wasmtime", component(name = "balance-milli"))]
     pub balance_milli: i64,
-    /// What counts towards the total: the balance after R1, R4 and R12; of a slot without an
+    /// What counts towards the total: the balance after R1, R4 and R12; for a slot without an
     /// item, what R8 would grant it.
     #[cfg_attr(feature = "wasmtime", component(name = "counted-milli"))]
     pub counted_milli: i64,
@@ -61,9 +61,9 @@ pub struct ShardView {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct LimitPreview {
-    /// The sum, and the instant.
+    /// The sum over all shards, and the reset instant.
     pub status: LimitStatus,
-    /// Its parts, by slot.
+    /// Its parts, in the order of the slots.
     pub shards: Vec<ShardView>,
 }
 
@@ -83,7 +83,7 @@ pub struct PreviewReport {
 /// The answer to a preview.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PreviewOutcome {
-    /// Read.
+    /// What was read.
     Report(PreviewReport),
     /// The request or an item is at fault.
     Failed(Error),

@@ -23,20 +23,21 @@ pub const MAX_LIMITS: usize = 12;
 pub struct AcquireRequest {
     /// Whose balance it is.
     pub subject: Subject,
-    /// What is asked for. Only the limits named here gate the request (R15). All amounts 0: a question,
-    /// answered from a read; nothing is written.
+    /// The amounts. Only the limits named here gate the request (R15). Where all are 0 it is a question:
+    /// answered from a read, nothing is written.
     pub consume: Vec<Amount>,
     /// The configuration of the bucket. A limit that is left out is used as the item stores it.
     pub limits: Vec<Limit>,
-    /// Whether `limits` was read from the table just now (R15): then an item that differs is stamped
-    /// with it. Otherwise an existing item keeps its own parameters.
+    /// Whether `limits` is known to be current (R15): then an item that differs is stamped with it.
+    /// Otherwise an existing item keeps its own parameters. True for limits in the host's own code and
+    /// for limits read from the table for this request; never for what a caller sent.
     pub authoritative: bool,
-    /// Whether items created by this request live forever (entity-level configuration) instead of
-    /// carrying a `ttl`.
+    /// Whether items created by this request never expire, because the configuration belongs to the
+    /// entity. Otherwise they carry a `ttl`.
     pub permanent: bool,
     /// The last [`Decision::hint`](crate::Decision::hint) for this subject.
     pub hint: Option<Hint>,
-    /// Any number that differs from request to request: it draws the shard.
+    /// Any number that differs from request to request. It selects the shard (the drawn shard).
     pub seed: u64,
 }
 

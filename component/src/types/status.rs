@@ -15,8 +15,8 @@ pub struct LimitStatus {
     /// Whole tokens left; negative is debt. Over all shards in a rejection and a preview; on the
     /// shards that served it in an admission.
     pub available: i64,
-    /// The honest reset instant (R13). None for a dripping limit, and for a quota with no live
-    /// window: it is full, and the next request starts a window.
+    /// The reset instant (R13). None for a drip, and for a quota without a live
+    /// window: that is full, and the next request starts a window.
     #[cfg_attr(feature = "wasmtime", component(name = "resets-at-ms"))]
     pub resets_at_ms: Option<u64>,
 }

@@ -28,7 +28,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A subject; its names are checked by whoever uses it.
+    /// A subject; its names are checked when it is used.
     #[must_use]
     pub fn new(table: &str, namespace: &str, entity: &str, resource: &str) -> Self {
         Self {

@@ -7,7 +7,7 @@ use crate::{
     text::json::{Parsed, Reader},
 };
 
-/// The members of a reply that are of any use, whatever its status.
+/// The members of a reply that are used, whatever its status.
 #[derive(Default)]
 pub(super) struct Body<'a> {
     pub(super) attributes: Option<Attributes<'a>>,
@@ -17,7 +17,7 @@ pub(super) struct Body<'a> {
     /// The error's type.
     pub(super) kind: Option<Cow<'a, str>>,
     pub(super) message: Option<Cow<'a, str>>,
-    /// The image a failed condition was judged by.
+    /// The item on which a condition failed.
     pub(super) item: Option<Attributes<'a>>,
     pub(super) reasons: Vec<ReasonBody<'a>>,
 }

@@ -1,8 +1,8 @@
-//! The table's errors by name, and what each is about.
+//! The table's errors by name, and the kind of each.
 
 use crate::text::{contains, split_last};
 
-/// What an error of the table is about.
+/// The kind of an error of the table.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Refused,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// The table's errors that are distinguished.
+/// The names of the table's errors that are distinguished.
 static ERRORS: [(&str, Kind); 27] = [
     ("ConditionalCheckFailedException", Kind::Refused),
     ("TransactionCanceledException", Kind::Cancelled),
@@ -47,7 +47,7 @@ static ERRORS: [(&str, Kind); 27] = [
     ("ValidationException", Kind::Access),
 ];
 
-/// What the error of that name is about.
+/// The kind of the error of that name.
 pub(super) fn kind_of(name: &str) -> Kind {
     ERRORS.iter().find(|(error, _)| *error == name).map_or(Kind::Other, |(_, kind)| *kind)
 }

@@ -1,4 +1,4 @@
-//! Reads the replies of the table, for every host alike.
+//! Reads the table's replies, in the same way for every host.
 //!
 //! A host asks [`classify`] whether to wait and send again; the machines read what remains.
 
@@ -15,26 +15,26 @@ use crate::{text::clip, types::answer::Reply};
 /// Why a reply of another kind than the call asks for is of no use.
 pub(crate) const UNEXPECTED: &str = "the table answered something other than what was asked";
 
-/// What a host does about a reply.
+/// What a host does with a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Classification {
-    /// Hand it to the machine.
+    /// Pass it to the machine.
     Data,
     /// Nothing was written: wait (full jitter) and send again, whatever the call.
     Retry(String),
     /// It may have been written: wait and send again, unless the call is
     /// [`Resend::Never`](crate::Resend::Never).
     Lost(String),
-    /// No use trying again: hand it to the machine.
+    /// Sending again would not help: pass it to the machine.
     Unavailable(String),
-    /// The table refuses the caller: hand it to the machine.
+    /// The table refuses the caller: pass it to the machine.
     Misconfigured(String),
     /// The signature's time was refused: send again once, with the clock offset that the reply's
     /// `Date` header shows.
     ClockSkew,
 }
 
-/// Sorts a reply: what to wait out and send again, and what to pass to the machine.
+/// Classifies a reply: whether to wait and send the call again, or to pass the reply to the machine.
 #[must_use]
 pub fn classify(reply: &Reply) -> Classification {
     match reply {
@@ -50,7 +50,7 @@ pub fn classify(reply: &Reply) -> Classification {
     }
 }
 
-/// Reads a reply after which a host sends nothing again.
+/// Reads the last reply to a call, after all resends.
 pub(crate) fn read(reply: &Reply) -> Answer<'_> {
     match reply {
         Reply::Failed(reason) => Answer::Unavailable(["the table did not answer: ", &clip(reason)].concat()),

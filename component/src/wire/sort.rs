@@ -18,13 +18,13 @@ pub(crate) enum Answer<'a> {
     Landed(Option<Attributes<'a>>),
     /// A batch read: the items found, and whether keys were left unprocessed.
     Read { items: Vec<Attributes<'a>>, incomplete: bool },
-    /// A single write's condition failed; the item as it is, absent where there is none (F18).
+    /// The condition of a single write failed. With the item; none where it does not exist (F18).
     Refused(Option<Attributes<'a>>),
     /// A transaction was cancelled: per write, whether its condition failed, and the item.
     Cancelled(Vec<Reason<'a>>),
     /// Lost to another writer or to a throttle, even after the host's resends.
     Busy,
-    /// No use trying again.
+    /// Sending again would not help.
     Unavailable(String),
     /// The table refuses the caller.
     Misconfigured(String),
@@ -37,9 +37,9 @@ pub(crate) struct Reason<'a> {
     pub(crate) item: Option<Attributes<'a>>,
 }
 
-/// A reply, sorted by what its sender may do about it.
+/// A reply, sorted by what the host does with it.
 pub(super) enum Sorted<'a> {
-    /// Another writer is at the same items: nothing was written.
+    /// Another writer writes the same items: nothing was written.
     Conflict(String),
     /// Throttled: nothing was written.
     Retry(String),
@@ -109,7 +109,7 @@ fn cancellation(reasons: Vec<ReasonBody<'_>>) -> Sorted<'_> {
         })
     };
     let any = |wanted: &str| reasons.iter().any(|reason| code(reason) == wanted);
-    // A failed condition comes with an item to plan from, whatever else happened.
+    // A failed condition is considered first: its item is what the next plan is made from.
     if any("ConditionalCheckFailed") {
         let reasons = reasons
             .into_iter()

@@ -6,11 +6,11 @@ use crate::item::{Attribute, Of};
 /// One change of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
-    /// What is changed.
+    /// The attribute.
     pub attribute: Attribute,
-    /// How.
+    /// How it is changed.
     pub verb: Verb,
-    /// To what, or by how much; none for `Remove`.
+    /// The new value, or the amount to add; none for `Remove`.
     pub value: Option<Value>,
 }
 
@@ -51,7 +51,7 @@ impl Change {
         Self::number(of.into(), Verb::Add, number.into())
     }
 
-    /// Set, or removed where there is nothing to set it to.
+    /// Sets the attribute; removes it where the value is none.
     #[inline(never)]
     pub(crate) fn to(of: Of<'_>, number: Option<i64>) -> Self {
         match number {

@@ -36,11 +36,11 @@ impl Test {
 /// One comparison of a stored attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
-    /// What is compared.
+    /// The attribute.
     pub attribute: Attribute,
-    /// How.
+    /// How it is compared.
     pub test: Test,
-    /// With what; none for `Exists` and `Absent`.
+    /// The operand; none for `Exists` and `Absent`.
     pub operand: Option<Value>,
 }
 

@@ -11,7 +11,7 @@ pub enum Action {
     Put(Vec<Change>),
     /// Single attributes.
     Update(Vec<Change>),
-    /// Nothing: the conditions are the point.
+    /// Nothing: only the conditions are checked.
     Check,
 }
 
@@ -24,7 +24,7 @@ pub struct ConditionalWrite {
     pub sk: Cow<'static, str>,
     /// What it does.
     pub action: Action,
-    /// When.
+    /// The conditions: every clause must hold.
     pub clauses: Vec<Vec<Term>>,
 }
 

@@ -12,7 +12,7 @@ use crate::{
     types::{answer::Call, error::Error},
 };
 
-/// Which images a single update answers with.
+/// Which images the reply to a single update carries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Images {
     /// The new one on success, the old one on failure.

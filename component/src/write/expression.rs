@@ -1,5 +1,5 @@
-//! Spells the expressions of a request. Names and values go through positional aliases, so no name
-//! is ever part of expression text.
+//! Writes the expressions of a request. Names and values are replaced by positional aliases, so no name
+//! is ever part of an expression's text.
 
 use alloc::{string::String, vec::Vec};
 
@@ -13,7 +13,7 @@ use crate::{
     text::{json::Writer, push_integer},
 };
 
-/// Spells expressions while it hands out aliases: `#a0` for a name, `:v0` for a value.
+/// Writes expressions and assigns aliases: `#a0` for a name, `:v0` for a value.
 pub(super) struct Aliases<'w> {
     names: Vec<&'w Attribute>,
     values: Vec<&'w Value>,

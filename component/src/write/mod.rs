@@ -1,6 +1,6 @@
 //! The requests to the table: a conditional write as data, and how it is encoded.
 //!
-//! The rules produce [`ConditionalWrite`]s; only `expression` spells an expression.
+//! The rules produce [`ConditionalWrite`]s; only `expression` writes the text of expressions.
 
 mod change;
 mod condition;

@@ -1,4 +1,4 @@
-//! What it could do to send a write again whose reply was lost (F22).
+//! What could happen when a write is sent again after its reply was lost (F22).
 
 use alloc::vec::Vec;
 
@@ -29,8 +29,8 @@ pub(super) fn resend(writes: &[ConditionalWrite]) -> Resend {
     if !adds && !puts {
         Resend::Idempotent
     } else if lands_once || !credits {
-        // Where it lands once, a second landing is refused; the sequence that learns of it then debits
-        // again.
+        // Where it can land only once, the second is refused. The machine reads the refusal as a lost race
+        // and debits again.
         Resend::MayDebitTwice
     } else {
         Resend::Never
@@ -38,8 +38,8 @@ pub(super) fn resend(writes: &[ConditionalWrite]) -> Resend {
 }
 
 impl ConditionalWrite {
-    /// Whether its own conditions keep it from landing twice: a put where nothing was, or an
-    /// update that moves the lock it was read under.
+    /// Whether its own conditions keep it from landing twice: a put that requires an absent item, or an
+    /// update that requires `rf` as read and changes it.
     fn lands_once(&self) -> bool {
         let (moved, lock, test) = match &self.action {
             Action::Put(_) => (true, Field::Pk, Test::Absent),

@@ -2,16 +2,12 @@
 //! `onewindow`.
 
 use onewindow::{
-    AcquireRequest, Amount, CascadeDecision, Decision, Error, Hint, LevelDecision, Limit, Outcome,
-    PreviewOutcome, Reply, Settlement, Step, Subject,
+    AcquireRequest, Amount, CascadeDecision, Decision, Hint, Limit, Outcome, Reply, Settlement, Step,
+    Subject, contract::Decided,
 };
-use onewindow_host::{
-    contract::{all, lease, try_all},
-    convert_contract,
-    engine::{Core, Machine, PreviewDecision},
-};
+use onewindow_host::engine::{Core, Machine, PreviewDecision};
 
-use contract::onewindow::quota::{acquire, cascade as c, preview as p, settle as s, types as t};
+use contract::onewindow::quota::enforce;
 
 mod contract {
     wit_bindgen::generate!({
@@ -24,10 +20,40 @@ mod contract {
             }
         ",
         generate_all,
+        // The library's own types, one for one.
+        with: {
+            "onewindow:quota/types@0.2.0/recovery": onewindow::Recovery,
+            "onewindow:quota/types@0.2.0/drip": onewindow::Drip,
+            "onewindow:quota/types@0.2.0/limit": onewindow::Limit,
+            "onewindow:quota/types@0.2.0/amount": onewindow::Amount,
+            "onewindow:quota/types@0.2.0/subject": onewindow::Subject,
+            "onewindow:quota/types@0.2.0/limit-status": onewindow::LimitStatus,
+            "onewindow:quota/types@0.2.0/hint": onewindow::Hint,
+            "onewindow:quota/types@0.2.0/known-rejection": onewindow::KnownRejection,
+            "onewindow:quota/types@0.2.0/acquire-request": onewindow::AcquireRequest,
+            "onewindow:quota/types@0.2.0/resend": onewindow::Resend,
+            "onewindow:quota/types@0.2.0/call": onewindow::contract::Call,
+            "onewindow:quota/types@0.2.0/reply": onewindow::contract::Reply,
+            "onewindow:quota/types@0.2.0/http-reply": onewindow::contract::HttpReply,
+            "onewindow:quota/types@0.2.0/error-code": onewindow::ErrorCode,
+            "onewindow:quota/types@0.2.0/error": onewindow::Error,
+            "onewindow:quota/types@0.2.0/outcome": onewindow::contract::Outcome,
+            "onewindow:quota/types@0.2.0/level-decision": onewindow::contract::LevelDecision,
+            "onewindow:quota/types@0.2.0/decision": onewindow::contract::Decision,
+            "onewindow:quota/types@0.2.0/settlement": onewindow::Settlement,
+            "onewindow:quota/types@0.2.0/configuration": onewindow::contract::Configuration,
+            "onewindow:quota/types@0.2.0/window-state": onewindow::WindowState,
+            "onewindow:quota/types@0.2.0/shard-view": onewindow::ShardView,
+            "onewindow:quota/types@0.2.0/limit-preview": onewindow::LimitPreview,
+            "onewindow:quota/types@0.2.0/preview-report": onewindow::PreviewReport,
+            "onewindow:quota/enforce@0.2.0/settled": onewindow::contract::Settled,
+            "onewindow:quota/enforce@0.2.0/previewed": onewindow::contract::Previewed,
+            "onewindow:quota/enforce@0.2.0/ending": onewindow::contract::Ending,
+            "onewindow:quota/enforce@0.2.0/step": onewindow::contract::Step,
+            "onewindow:quota/enforce@0.2.0/classification": onewindow::wire::Classification,
+        },
     });
 }
-
-convert_contract!(t, s, p);
 
 /// The composed core.
 #[derive(Debug)]
@@ -38,16 +64,18 @@ impl Core for Imported {
         "imported"
     }
 
-    fn acquire(&self, request: AcquireRequest) -> Box<dyn Machine<Decision>> {
-        Box::new(acquire::Acquisition::new(&request.into()))
+    fn acquire(&self, mut request: AcquireRequest) -> Box<dyn Machine<Decision>> {
+        // Whether a remembered rejection still holds is asked of `reject` alone.
+        request.hint.iter_mut().for_each(|hint| hint.rejections.clear());
+        Box::new(enforce::acquire(&[request], false))
     }
 
     fn cascade(&self, levels: Vec<AcquireRequest>) -> Box<dyn Machine<CascadeDecision>> {
-        Box::new(c::Cascading::new(&all(levels)))
+        Box::new(enforce::acquire(&levels, true))
     }
 
     fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Box<dyn Machine<Settlement>> {
-        Box::new(s::Settling::new(table, lease, &all(actual)))
+        Box::new(enforce::settle(table, lease, &actual))
     }
 
     fn preview(
@@ -56,79 +84,21 @@ impl Core for Imported {
         limits: Vec<Limit>,
         hint: Option<&Hint>,
     ) -> Box<dyn Machine<PreviewDecision>> {
-        let hint = hint.map(|hint| hint.clone().into());
-        Box::new(p::Previewing::new(&subject.into(), &all(limits), hint.as_ref()))
+        Box::new(enforce::preview(&subject, &limits, hint))
     }
 
     fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
-        acquire::reject(&request.clone().into(), &hint.clone().into(), now_ms)
-            .and_then(|decision| decision.try_into().ok())
-    }
-}
-
-impl Machine<Decision> for acquire::Acquisition {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Decision> {
-        let step = Self::advance(self, now_ms, &all(replies)).try_into();
-        step.unwrap_or_else(|error| {
-            Step::Done(Decision {
-                outcome: Outcome::Failed(error),
-                limits: Vec::new(),
-                follow_ups: Vec::new(),
-                hint: Hint::default(),
-            })
-        })
-    }
-}
-
-impl Machine<CascadeDecision> for c::Cascading {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
-        cascade_step(Self::advance(self, now_ms, &all(replies))).unwrap_or_else(|error| {
-            Step::Done(CascadeDecision {
-                outcome: Outcome::Failed(error),
-                decided_by: 0,
-                levels: Vec::new(),
-                follow_ups: Vec::new(),
-            })
-        })
-    }
-}
-
-fn cascade_step(step: c::CascadeStep) -> Result<Step<CascadeDecision>, Error> {
-    let decision = match step {
-        c::CascadeStep::Perform(calls) => return Ok(Step::Perform(try_all(calls)?)),
-        c::CascadeStep::Done(decision) => decision,
-    };
-    let level = |level: c::Level| {
-        Ok(LevelDecision {
-            entity: level.entity,
-            limits: all(level.limits),
-            lease: level.lease.as_deref().map(lease).transpose()?,
-            hint: level.hint.into(),
-        })
-    };
-    Ok(Step::Done(CascadeDecision {
-        outcome: decision.outcome.try_into()?,
-        decided_by: usize::try_from(decision.decided_by).unwrap_or(usize::MAX),
-        levels: decision.levels.into_iter().map(level).collect::<Result<_, Error>>()?,
-        follow_ups: try_all(decision.follow_ups)?,
-    }))
-}
-
-impl Machine<Settlement> for s::Settling {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<Settlement> {
-        let step = Self::advance(self, now_ms, &all(replies)).try_into();
-        step.unwrap_or_else(|error| Step::Done(Settlement::Failed(error)))
-    }
-}
-
-impl Machine<PreviewDecision> for p::Previewing {
-    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<PreviewDecision> {
-        match Self::advance(self, now_ms, &all(replies)).try_into() {
-            Ok(Step::Perform(calls)) => Step::Perform(calls),
-            Ok(Step::Done(outcome)) => Step::Done(PreviewDecision { outcome, hint: self.hint().into() }),
-            Err(error) => {
-                Step::Done(PreviewDecision { outcome: PreviewOutcome::Failed(error), hint: Hint::default() })
-            }
+        let request = AcquireRequest { hint: Some(hint.clone()), ..request.clone() };
+        match enforce::acquire(&[request], false).advance(now_ms, &[]).into_library() {
+            Step::Done(decision @ Decision { outcome: Outcome::Rejected { .. }, .. }) => Some(decision),
+            _ => None,
         }
+    }
+}
+
+impl<D: Decided> Machine<D> for enforce::Machine {
+    fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<D> {
+        let replies: Vec<_> = replies.iter().map(Into::into).collect();
+        Self::advance(self, now_ms, &replies).into_library()
     }
 }

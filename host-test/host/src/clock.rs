@@ -1,4 +1,4 @@
-//! Where a host's time comes from.
+//! The host's clock.
 
 use std::{
     sync::{
@@ -11,15 +11,15 @@ use std::{
 /// The clock that windows are read against. Requests are always signed with real time.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The machine's own.
+    /// The system's clock.
     #[default]
     System,
-    /// The machine's own, off by so much: for tests of clocks that disagree.
+    /// The system's clock plus an offset, for tests of clocks that disagree.
     Shifted {
-        /// Ahead of the machine's, or behind where it is negative, ms.
+        /// How far it is ahead of the system's clock, ms; negative: behind.
         by_ms: i64,
     },
-    /// One that moves only when it is set or advanced; its clones move with it.
+    /// A virtual clock. It moves only when it is set or advanced; its clones move with it.
     Virtual(Arc<AtomicU64>),
 }
 

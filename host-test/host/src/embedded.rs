@@ -1,4 +1,5 @@
-//! A DynamoDB inside this process, on loopback: for demonstrations, tests and small deployments.
+//! A DynamoDB-compatible engine inside this process, on loopback, for demonstrations, tests and small
+//! deployments.
 
 use std::{io, net::SocketAddr, path::Path, time::Duration};
 
@@ -13,8 +14,8 @@ const REGION: &str = "us-east-1";
 /// How long a busy machine may take for one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A DynamoDB engine that listens, on a free port of 127.0.0.1 where nothing else is said, as long
-/// as this value lives.
+/// A DynamoDB-compatible engine. It listens as long as this value lives, by default on a free port of
+/// 127.0.0.1.
 #[derive(Debug)]
 pub struct Embedded {
     address: SocketAddr,
@@ -54,7 +55,7 @@ impl Embedded {
         Self::in_memory_on(listener().await?)
     }
 
-    /// As [`Embedded::in_memory`], for a listener of the caller's.
+    /// Like [`Embedded::in_memory`], with the caller's listener.
     ///
     /// # Errors
     /// Where it has no address, or the database cannot be set up.
@@ -63,7 +64,7 @@ impl Embedded {
         Self::start(listener, database)
     }
 
-    /// Starts an engine that keeps its data in a file, which is made where there is none.
+    /// Starts an engine that keeps its data in a file, and creates the file where there is none.
     ///
     /// # Errors
     /// Where the file is something else or cannot be written, or no port can be listened on.
@@ -100,7 +101,7 @@ impl Embedded {
     #[must_use]
     pub fn client_config(&self) -> ClientConfig {
         ClientConfig {
-            // On loopback nothing gets lost; a reply that is late is only late.
+            // On loopback no reply is lost; a late one is only late.
             connect_timeout: PATIENCE,
             attempt_timeout: PATIENCE,
             ..ClientConfig::new(self.endpoint(), REGION, Credentials::unchecked())

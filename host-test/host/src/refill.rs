@@ -1,11 +1,9 @@
-//! The table's change stream, consumed: what dripped back and the resets that are pending are
-//! written before the next request needs them (section 6.10), so that a busy shard stays on the fast
-//! write.
+//! The consumer of the table's change stream. It writes drips and pending resets before the next request
+//! needs them (section 6.10), so that a busy shard stays on the fast write.
 //!
-//! The deciding is [`onewindow::refill`]'s, on one record's images. Each write is conditioned on the
-//! item still being what the record shows, so that records which come twice, late or in another
-//! order change nothing that is not so any more. Nothing depends on the consumer: without it every
-//! request does the same for itself.
+//! [`onewindow::refill`] decides, on one record's images. Each write requires that the item is still as
+//! the record shows it. So records that arrive twice, late or in another order do no harm. Nothing depends
+//! on the consumer: without it, each request does the same itself.
 
 use std::{
     collections::HashMap,
@@ -21,19 +19,19 @@ use crate::{
     dynamo::{Client, Cost, failure},
 };
 
-/// How long one call may take, resends and all.
+/// How long one call may take, resends included.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What became of the records.
+/// The results of the consumed records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refilled {
     /// Records of bucket items.
     pub records: u64,
     /// Refills that landed.
     pub landed: u64,
-    /// Refills that the item had moved past: as it should be.
+    /// Refills whose condition failed because the item had changed. This is normal.
     pub overtaken: u64,
-    /// Items that are left to the next request: a calendar, a corrupt attribute.
+    /// Items that are left to the next request, because of a calendar or a corrupt attribute.
     pub skipped: u64,
 }
 
@@ -50,23 +48,23 @@ pub enum RefillError {
     /// The table or its stream did not answer in a usable way.
     #[error("{operation}: {reason}")]
     Refused {
-        /// What was asked.
+        /// The operation that was called.
         operation: &'static str,
         /// What came back.
         reason: String,
     },
 }
 
-/// A consumer of one table's stream. One is enough; several do no harm.
+/// A consumer of one table's stream. One is enough; several do no harm to each other.
 #[derive(Debug)]
 pub struct Refiller {
     table: Client,
-    /// AWS serves streams at an endpoint of their own.
+    /// The client of the stream's endpoint: AWS serves streams at an endpoint of their own.
     streams: Client,
     clock: Clock,
     table_name: String,
     stream: String,
-    /// Where each of the stream's shards was read up to; none: to its end.
+    /// The position up to which each of the stream's shards was read; none: to its end.
     iterators: HashMap<String, Option<String>>,
 }
 
@@ -96,10 +94,10 @@ impl Refiller {
         }
     }
 
-    /// Consumes what is there now.
+    /// Consumes the records that are there now.
     ///
     /// # Errors
-    /// Where the stream can no longer be read. What was consumed stays so.
+    /// Where the stream can no longer be read. Records that were consumed stay consumed.
     pub async fn poll(&mut self) -> Result<Refilled, RefillError> {
         self.find_shards().await?;
         let mut done = Refilled::default();
@@ -110,7 +108,7 @@ impl Refiller {
                 let page = match ask(&self.streams, "GetRecords", body).await {
                     Ok(page) => page,
                     Err(error) => {
-                        // It may have expired: the shard is read from its start again, which repeats records.
+                        // The iterator may have expired: the shard is read from its start again, and records repeat.
                         self.iterators.remove(&shard);
                         return Err(error);
                     }
@@ -129,10 +127,11 @@ impl Refiller {
         Ok(done)
     }
 
-    /// Consumes one record, as the stream or a queue behind it delivers it. Any number of times.
+    /// Consumes one record, as the stream or a queue behind it delivers it. The same record may be passed
+    /// any number of times.
     ///
     /// # Errors
-    /// Where the table does not take the write for a reason that is not about its condition.
+    /// Where the table refuses the write for another reason than its condition.
     pub async fn consume(&self, record: &Value, done: &mut Refilled) -> Result<(), RefillError> {
         let images = &record["dynamodb"];
         let is_bucket = images["Keys"]["SK"]["S"] == "#STATE";
@@ -164,7 +163,7 @@ impl Refiller {
         let shards = described["StreamDescription"]["Shards"].as_array().cloned().unwrap_or_default();
         let names: Vec<String> =
             shards.iter().filter_map(|shard| Some(shard["ShardId"].as_str()?.to_owned())).collect();
-        // What the stream has trimmed is over.
+        // Shards that the stream has trimmed are forgotten.
         self.iterators.retain(|shard, _| names.contains(shard));
         for shard in names {
             if self.iterators.contains_key(&shard) {
@@ -184,7 +183,7 @@ async fn perform(client: &Client, call: Call) -> Reply {
     client.ask(call, Instant::now() + PATIENCE, &mut Cost::default()).await
 }
 
-/// A read of the table's or the stream's.
+/// A read request to the table or the stream.
 async fn ask(client: &Client, operation: &'static str, body: Value) -> Result<Value, RefillError> {
     let call = Call { operation, body: body.to_string(), resend: Resend::Idempotent };
     match perform(client, call).await {

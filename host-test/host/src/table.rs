@@ -9,17 +9,18 @@ use tokio::time::sleep;
 
 use crate::dynamo::{Client, Cost, failure};
 
-/// Global secondary indexes `GSI1` to `GSI4`, and those of them that hold keys only.
+/// The numbers of the global secondary indexes, `GSI1` to `GSI4`. From `KEYS_ONLY_FROM` on they hold keys
+/// only.
 const INDEXES: std::ops::RangeInclusive<u8> = 1..=4;
 const KEYS_ONLY_FROM: u8 = 3;
 const POLL: Duration = Duration::from_secs(1);
 
-/// What became of a request to create the table.
+/// The result of a request to create the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creation {
-    /// It was made.
+    /// It was created.
     Created,
-    /// It was there, with the keys that are needed.
+    /// It existed, with the keys that are needed.
     Existed,
 }
 
@@ -27,7 +28,7 @@ pub enum Creation {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The table could not be made, nor is it there.
+    /// The table does not exist and could not be created.
     #[error("the table {table:?} cannot be created: {reason}")]
     Refused {
         /// The table.
@@ -43,7 +44,7 @@ pub enum TableError {
         /// Its keys.
         read: String,
     },
-    /// It is there and did not become active in time.
+    /// It exists and did not become active in time.
     #[error("the table {table:?} is still {status} after {waited_seconds} s, expected ACTIVE")]
     Inactive {
         /// The table.
@@ -55,13 +56,13 @@ pub enum TableError {
     },
 }
 
-/// Creates the table, unless it is there, and waits until it can be used.
+/// Creates the table unless it exists, and waits until it can be used.
 ///
 /// `stream` turns its change stream on (new and old images), which the aggregator's refill reads;
 /// it is not turned on where the table exists.
 ///
 /// # Errors
-/// Where it can neither be made nor found, has other keys, or is not active within `patience`.
+/// Where it can neither be created nor found, has other keys, or is not active within `patience`.
 pub async fn create(
     client: &Client,
     table: &str,
@@ -85,7 +86,7 @@ pub async fn create(
                     return Err(TableError::Inactive { table, status, waited_seconds });
                 }
             }
-            // Freshly made, it may not be found everywhere yet.
+            // A new table may not be found everywhere yet.
             None if refused.is_none() && Instant::now() + POLL < deadline => {}
             None => {
                 let reason = refused.unwrap_or_else(|| "it cannot be found after it was made".into());

@@ -1,12 +1,12 @@
-//! The HTTP surface of onewindow, whatever carries it.
+//! The HTTP surface of onewindow, independent of the server that carries it.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`http`] | the surface itself, from a request to a response |
-//! | [`settings`] | how an edge guest is set up by variables |
-//! | `server` | the surface carried by axum (feature `server`) |
+//! | [`settings`] | the settings of an edge guest, read from variables |
+//! | `server` | the surface as an axum server (feature `server`) |
 //!
-//! It decides nothing about limits: that is the core's. It sends nothing: that is the limiter's.
+//! It decides nothing about limits: the core does. It sends nothing to the table: the limiter does.
 
 pub mod http;
 #[cfg(feature = "server")]

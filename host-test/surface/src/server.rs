@@ -1,4 +1,4 @@
-//! The HTTP surface ([`crate::http`]), carried by axum.
+//! The HTTP surface ([`crate::http`]) as an axum server.
 
 use std::{future::Future, io, sync::Arc};
 
@@ -28,7 +28,7 @@ async fn answer(State(service): State<Arc<Service>>, request: Request) -> Respon
     service.answer(&parts.method, &parts.uri, body).await.map(Body::from)
 }
 
-/// As much of a body as the surface reads.
+/// Reads a body, up to one byte more than the surface accepts.
 ///
 /// # Errors
 /// Where the client stopped sending it.
@@ -44,7 +44,7 @@ pub async fn read(body: Body) -> surface::Body {
     Ok(read)
 }
 
-/// Serves until `shutdown` resolves; then lets the requests and follow-ups under way finish.
+/// Serves until `shutdown` resolves; then waits for the requests and follow-ups in progress.
 ///
 /// # Errors
 /// Where the listener fails.

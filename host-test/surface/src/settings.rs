@@ -1,4 +1,4 @@
-//! How an edge guest is set up: the same variables everywhere.
+//! The settings of an edge guest: the same variables in every runtime.
 //!
 //! | variable | what | default |
 //! | --- | --- | --- |
@@ -27,29 +27,29 @@ use onewindow_host::{
 
 use crate::http::{FieldForm, Service, limits_from_json};
 
-/// Why a guest cannot be set up.
+/// Why the settings are not usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// The keys are missing.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// Nothing can be signed.
+    /// No request can be signed with them.
     #[error(transparent)]
     Signer(#[from] SignerError),
-    /// A variable does not say what it should.
+    /// A variable has an invalid value.
     #[error("{name} is {read:?}, expected {expected}")]
     Variable {
         /// The variable.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         read: String,
-        /// What it should.
+        /// What was expected.
         expected: String,
     },
 }
 
-/// What the variables say.
+/// The values of the variables.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The table's endpoint.
@@ -68,17 +68,17 @@ pub struct Settings {
     pub deadline: Duration,
     /// Whether a request that the table does not answer is let through.
     pub allow_unavailable: bool,
-    /// How the `RateLimit` field is written.
+    /// The form of the `RateLimit` field.
     pub field_form: FieldForm,
     /// The origin of a page that may read previews.
     pub allow_origin: Option<HeaderValue>,
 }
 
 impl Settings {
-    /// Reads the variables, wherever `lookup` finds them. An empty one is not set.
+    /// Reads the variables that `lookup` returns. An empty one counts as not set.
     ///
     /// # Errors
-    /// Names the variable that is at fault.
+    /// Names the variable that is missing or invalid.
     pub fn read(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, SettingsError> {
         let or = |name, default: &str| {
             lookup(name).filter(|value| !value.is_empty()).unwrap_or_else(|| default.to_owned())
@@ -120,7 +120,7 @@ impl Settings {
         })
     }
 
-    /// The client's set-up. One attempt may take half of the deadline at most.
+    /// The client's configuration. One attempt may take at most half of the deadline.
     #[must_use]
     pub fn client(&self) -> ClientConfig {
         ClientConfig {
@@ -129,25 +129,25 @@ impl Settings {
         }
     }
 
-    /// How the limiter behaves.
+    /// The limiter's options.
     #[must_use]
     pub fn limiter(&self) -> LimiterOptions {
         let on_unavailable = if self.allow_unavailable { OnUnavailable::Allow } else { OnUnavailable::Block };
         LimiterOptions { deadline: self.deadline, on_unavailable, ..LimiterOptions::default() }
     }
 
-    /// What the surface serves, by this limiter.
+    /// The service over this limiter.
     #[must_use]
     pub fn service<T>(self, limiter: Limiter<T>) -> Service<T> {
         let Self { table, namespace, limits, field_form, allow_origin, .. } = self;
         Service { limiter, table, namespace, limits, field_form, allow_origin }
     }
 
-    /// The service of an edge guest that decides by `engine`, sends by `transport` and reports each
-    /// answer to `recorder`. Call its limiter's `flush` after each answer.
+    /// The service of an edge guest: `engine` decides, `transport` sends, and `recorder` receives a record of
+    /// each answer. Call its limiter's `flush` after each answer.
     ///
     /// # Errors
-    /// Where nothing can be signed.
+    /// Where no request can be signed with these settings.
     pub fn guest<T: Transport>(
         self,
         engine: impl Into<Engine>,

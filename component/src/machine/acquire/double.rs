@@ -17,10 +17,11 @@ use crate::{
 };
 
 impl Acquire {
-    /// A spent write budget refills with the time since the last materialisation. Where that is not one
-    /// write, more shards are needed; where it is less than half of the budget, too, on a shard that the
-    /// last known doubling added: an older one may have been left with a remainder. Callers that wait
-    /// for their answers always find one write restored, and would all contend for the locked write.
+    /// A spent write budget refills with the time since the last materialisation. More shards are needed
+    /// where the refill is less than one write. They are also needed where it is less than half of the
+    /// budget, on a shard that the last known doubling added: an older shard may only have been left with
+    /// a remainder. Callers that wait for their answers always find one write refilled; without the second
+    /// case they would never double, and would all contend for the locked write.
     pub(super) fn is_outgrown(&self, materialisation: &Materialisation) -> bool {
         let is_newest = materialisation.id >= self.shard_count.div_euclid(2);
         materialisation.wcu.as_ref().is_some_and(|LimitMaterialisation { after, .. }| {
@@ -38,8 +39,8 @@ impl Acquire {
         !self.tries.doubled && self.shard_count < MAX_SHARD_COUNT && image.limits.iter().all(roomy)
     }
 
-    /// Doubles the count on shard 0. `unmarked` is shard 0 as it came back, where it holds grants whose
-    /// size only the count shows that is about to change.
+    /// Doubles the count on shard 0. `unmarked` is the returned image of shard 0, where it holds grants
+    /// without a `gc`: their size is known only from the count that is about to change.
     pub(super) fn double(&mut self, shard: u32, image: &Shard, unmarked: Option<&Shard>) -> Step {
         let from = self.shard_count;
         let write = self.doubling(from, image, unmarked);
@@ -50,7 +51,7 @@ impl Acquire {
 
     fn doubling(&self, from: u32, image: &Shard, unmarked: Option<&Shard>) -> ConditionalWrite {
         let mut changes = vec![Change::set(Field::ShardCount, from.saturating_mul(2))];
-        // The count alone must not re-create an item that is gone.
+        // An update of the count must not re-create an item that is gone.
         let mut clauses = vec![vec![Term::exists(Field::Pk)], shard_count::is(from)];
         for quota in self.quotas(image) {
             let of = |field: Field| field.of(&quota);
@@ -73,8 +74,8 @@ impl Acquire {
         }
     }
 
-    /// The quotas whose grants a doubling must not resize: those of an image, and the configured ones,
-    /// which another shard may have.
+    /// The quotas whose grants a doubling must not resize: those of the image, and the configured ones,
+    /// which other shards may have.
     fn quotas(&self, image: &Shard) -> Vec<Arc<str>> {
         let mut names = Vec::new();
         for limit in image.limits.iter().filter(|limit| limit.reset_after_seconds.is_some()) {
@@ -95,8 +96,8 @@ impl Acquire {
         self.fast_on_new(from)
     }
 
-    /// The siblings learn of the doubling after the answer. A grant whose size only the stored count
-    /// shows stays as it is: the join that needs it stores both (R8).
+    /// Propagates the doubled count to the siblings, after the answer. A shard with a grant without a `gc`
+    /// is left as it is: the join that needs it stores both (R8).
     fn raise_siblings(&mut self, from: u32, image: &Shard) {
         let quotas = self.quotas(image);
         let doubled = from.saturating_mul(2);
@@ -129,8 +130,8 @@ impl Acquire {
             return self.fast_on_new(from);
         }
         if !marking && image.shard_count == from {
-            // A grant without a stored size refused it. Its size is stored once only: a balance that
-            // changes all the time would refuse every attempt.
+            // It was refused because of a grant without a `gc`. Storing the `gc` is tried only once: a balance
+            // that changes all the time would refuse every attempt.
             return Ok(self.double(shard, &image, Some(&image)));
         }
         self.fast(shard)

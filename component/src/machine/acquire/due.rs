@@ -1,4 +1,4 @@
-//! The locked write (6.3) of what is due: a window to open (R1), a pending reset (R4), a refill (R12).
+//! The locked write (6.3), for what is due: a window to open (R1), a pending reset (R4), a refill (R12).
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ impl Acquire {
         self.perform(&write)
     }
 
-    /// What was planned is what the items hold now.
+    /// The write landed: the items now hold what was planned.
     pub(super) fn locked_landed(&mut self, parts: &[(Materialisation, Vec<Debit>)]) -> Step {
         let mut served = Vec::with_capacity(parts.len());
         for (materialisation, debits) in parts {

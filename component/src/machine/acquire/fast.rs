@@ -40,7 +40,7 @@ impl Acquire {
         if !self.debits.iter().any(differs) {
             return;
         }
-        // No window is opened here: nobody would propagate it.
+        // A window is never opened here, because nothing would propagate it.
         let materialisation = Materialisation::of(image, &self.settings()).ok();
         if let Some(materialisation) = materialisation.filter(|planned| planned.opened().is_empty()) {
             let write = materialisation.write(&self.request.subject, &Owner::default(), &[]);
@@ -57,7 +57,7 @@ impl Acquire {
         self.check_served(&image)?;
         let obstacle = fast::obstacle(&image, &self.debits, &self.settings());
         match obstacle {
-            // It changed in between.
+            // The item changed in between.
             None => return self.fast(shard),
             Some(Obstacle::Unseeded) => return self.seed(shard, image),
             Some(Obstacle::Due | Obstacle::Short | Obstacle::Wcu) => {}
@@ -72,8 +72,8 @@ impl Acquire {
         Ok(self.locked(materialisation))
     }
 
-    /// A limit that is a quota on the items is one, even where a configuration that may be old says
-    /// otherwise (R15): its window gates the debit, and a credit.
+    /// A limit that is a quota on the items is a quota, even where a configuration that may be old says
+    /// otherwise (R15). Its window gates the debit, and a later credit.
     pub(super) fn learn_lengths(&mut self, shards: &[Shard]) {
         if self.request.authoritative {
             return;

@@ -74,7 +74,7 @@ impl Acquire {
         let fresh = siblings.iter().position(|sibling| sibling.id == shard);
         let fresh = fresh.map(|index| siblings.swap_remove(index));
         if own.is_none() && fresh.is_some() {
-            // Somebody else created it.
+            // Another writer created it.
             return self.fast(shard);
         }
         self.join(shard, fresh, siblings)
@@ -99,7 +99,7 @@ impl Acquire {
         let join = join::plan(&reading, &self.settings())?;
         let admits = join.materialisation.admits(&self.debits);
         if !admits && !join.moves() {
-            // A rejection writes nothing, so it anchors nothing (R1).
+            // A rejection writes nothing, so it opens nothing (R1).
             return self.survey();
         }
         Ok(self.send_join(join, siblings, admits))
@@ -117,7 +117,7 @@ impl Acquire {
         if admits {
             return Ok(self.locked_landed(&[(materialisation, self.debits.clone())]));
         }
-        // The move is written although it admits nothing here; another shard may serve.
+        // The move is written although the request is not admitted here; another shard may serve it.
         self.propagate(&materialisation);
         self.survey()
     }
@@ -131,7 +131,7 @@ impl Acquire {
         let (shard, own) = (materialisation.id, materialisation.into_read());
         let failed = |index: usize| reasons.get(index).is_some_and(|reason| reason.failed);
         if failed(0) {
-            // The slot itself is not as it was: plan from what came back, or start over.
+            // The slot itself has changed: plan from the returned image, or start over.
             return match reasons.first().and_then(|reason| reason.item.as_ref()) {
                 Some(image) => {
                     self.tries.begin_round()?;
@@ -143,7 +143,7 @@ impl Acquire {
         let last = reasons.len().saturating_sub(1);
         let others_hold = (0..last).all(|index| !failed(index));
         if own.is_none() && failed(last) && others_hold {
-            // Only the entity's own record is not as expected: it came back.
+            // Only the entity's own record is not as expected. The reply returned it.
             self.tries.begin_join()?;
             self.owner = None;
             self.learn_from_reasons(reasons)?;
@@ -153,8 +153,8 @@ impl Acquire {
         self.read_siblings(shard, own)
     }
 
-    /// What cancelled a transaction: an entity's own record that is not as expected, or a shard, which
-    /// may know of more shards than it was planned with.
+    /// What cancelled a transaction: an entity's own record that is not as expected, or a shard. The
+    /// shard may store a larger count than the plan used.
     pub(super) fn learn_from_reasons(&mut self, reasons: &[Reason<'_>]) -> Next<()> {
         for item in reasons.iter().filter_map(|reason| reason.item.as_ref()) {
             if item.is_entity_record() {

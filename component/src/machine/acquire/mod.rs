@@ -97,7 +97,7 @@ impl Acquire {
         Self { parent, ..Self::new(request) }
     }
 
-    /// The follow-ups of a sequence that is abandoned.
+    /// The follow-ups of an abandoned sequence.
     pub(crate) fn into_follow_ups(self) -> Vec<Call> {
         self.follow_ups
     }
@@ -199,7 +199,7 @@ impl Acquire {
         }
     }
 
-    /// The write, to be answered with the item's image.
+    /// The write as a call whose reply carries the item's image.
     fn perform(&self, write: &ConditionalWrite) -> Step {
         Step::Perform([write.call(&self.request.subject.table, Images::Both)].into())
     }
@@ -213,7 +213,7 @@ impl Acquire {
     }
 }
 
-/// A slot below `count`, from a number that may be drawn badly.
+/// A slot below `count`, from a seed that may be poorly random.
 fn draw(seed: u64, count: u32) -> u32 {
     let mixed = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     u32::try_from(mixed.checked_rem(u64::from(count)).unwrap_or_default()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The first step: the checks, and what is read before anything is written.
+//! The first step: the checks, and the reads before the first write.
 
 use alloc::{vec, vec::Vec};
 

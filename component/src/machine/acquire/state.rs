@@ -1,4 +1,4 @@
-//! What is under way, and how it ends.
+//! The state of an acquire, and how it ends.
 
 use alloc::{string::String, vec::Vec};
 
@@ -9,7 +9,7 @@ use crate::{
     types::answer::{Call, Decision, Outcome, Step},
 };
 
-/// What is under way.
+/// What the machine waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
     Start,
@@ -24,7 +24,7 @@ pub(super) enum State {
         shard: u32,
     },
     Locked(Materialisation),
-    /// Shard 0 gets twice the count `from`.
+    /// The count of shard 0 is doubled from `from`.
     Doubling {
         /// The shard whose budget was spent.
         shard: u32,
@@ -32,7 +32,7 @@ pub(super) enum State {
         /// Whether the write also stores the size of grants.
         marking: bool,
     },
-    /// The read that a join is planned from; with the item, where it only lacks a limit.
+    /// The read that a join is planned from. `own` is the slot's item where it exists and lacks a limit.
     Siblings {
         shard: u32,
         own: Option<Shard>,
@@ -47,7 +47,7 @@ pub(super) enum State {
     Done,
 }
 
-/// The end of a level of a cascade.
+/// How a level of a cascade ends.
 pub(crate) enum End {
     Decided(Decision),
     /// The items debit another parent than expected, or none. Nothing was debited.

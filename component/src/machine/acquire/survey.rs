@@ -57,7 +57,7 @@ impl Acquire {
                 let rejection = survey.rejection(&self.request.consume);
                 let fits = rejection.retry_after_ms == 0 && rejection.never_fits.is_none();
                 match survey.mover() {
-                    // There is enough, but a donor still holds what cannot be gathered from it.
+                    // There is enough, but a donor holds tokens that must move before they can be gathered.
                     Some(join) if fits => Ok(self.send_join(join, shards, false)),
                     _ => Ok(self.rejected(rejection)),
                 }

@@ -1,12 +1,12 @@
-//! How often one request may try.
+//! How many attempts one request may make.
 
 use crate::types::answer::Outcome;
 
-/// Admission writes one request may try.
+/// Attempts at an admitting write for one request, at most.
 pub(crate) const MAX_ROUNDS: u32 = 4;
-/// How often a join is planned: once, and at most twice more.
+/// How many times a join is planned at most: the first plan, and two more (R8).
 const MAX_JOINS: u32 = 3;
-/// When a contended request may ask again, ms.
+/// The wait after which a contended request may ask again, ms.
 const CONTENDED_MS: u64 = 100;
 
 /// Other writers won every round.

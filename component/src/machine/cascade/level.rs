@@ -34,7 +34,7 @@ pub(super) struct Level {
 #[expect(clippy::large_enum_variant, reason = "there are few, and they do not move")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
-    /// Its configuration is read from the table.
+    /// It reads its configuration from the table.
     Configuring,
     Acquiring(Acquire),
     /// Its items debit this parent instead of the expected one; with its follow-ups.
@@ -97,8 +97,8 @@ impl Level {
         }
     }
 
-    /// Brings a decision up to date that waited for other levels or for credits: a window that ended
-    /// meanwhile counts as restored (R13), and the wait is shorter by the time that passed.
+    /// Updates a decision that waited for other levels or for credits: a window that ended meanwhile
+    /// counts as restored (R13), and the wait is shorter by the time that passed.
     pub(super) fn bring_up_to_date(&mut self, now_ms: u64) {
         let State::Decided(decision) = &mut self.state else { return };
         let mut shards = i128::from(decision.hint.shard_count);

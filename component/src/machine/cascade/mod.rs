@@ -1,4 +1,4 @@
-//! Debiting an entity and those above it: all or none (section 7).
+//! Debiting an entity and all entities above it, or none of them (section 7).
 //!
 //! ```text
 //! levels known from before ──▶ one machine a level, their calls side by side
@@ -7,9 +7,9 @@
 //!   └─ one refuses ─▶ what the others admitted is credited; then the answer names who refused
 //! ```
 //!
-//! Each level shards and windows on its own: a level is an [`Acquire`](crate::Acquire) that debits
-//! only items which debit the same parent. A cascade whose chain is known is one round trip in the
-//! steady state. Between a level's debit and its credit it is charged too much, never too little.
+//! Each level has shards and windows of its own: a level is an [`Acquire`](crate::Acquire) that debits
+//! only items which debit the same parent. A cascade whose chain is known takes one round trip in the
+//! steady state. Between its debit and its credit a level is charged too much, never too little.
 
 mod level;
 mod release;
@@ -35,7 +35,7 @@ use crate::{
 
 /// Entities in one chain at most.
 pub const MAX_LEVELS: usize = 8;
-/// How often a chain that keeps changing restarts.
+/// How many times a chain that keeps changing is restarted.
 const MAX_RESTARTS: u32 = 12;
 
 /// The machine that debits a chain of entities. See the [crate's](crate) loop.
@@ -43,7 +43,7 @@ const MAX_RESTARTS: u32 = 12;
 pub struct Cascade {
     levels: Vec<Level>,
     restarts: u32,
-    /// Debited of entities that turned out not to be in the chain.
+    /// Leases of entities that turned out not to be in the chain.
     orphaned: Vec<Lease>,
     follow_ups: Vec<Call>,
     releasing: Option<Releases>,
@@ -119,7 +119,7 @@ impl Cascade {
         leases.append(&mut self.orphaned);
         let mut releases = Releases::of(&self.table(), &leases);
         if refusal.is_some_and(|index| self.is_unavailable(index)) {
-            // The time for the answer may be over; a credit that is sent before it would be lost too.
+            // The deadline may be over, and a credit sent before the answer would be lost too.
             self.follow_ups.extend(releases.advance(now_ms, &[]));
             return Step::Done(self.decide(now_ms));
         }
@@ -176,7 +176,7 @@ impl Cascade {
         }
     }
 
-    /// The level whose refusal is the answer: the one that waiting helps least.
+    /// The level whose refusal is the answer: of a kind that waiting helps least, then with the longest wait.
     fn refusal(&self) -> Option<usize> {
         let weight = |outcome: &Outcome| match outcome {
             Outcome::Admitted(_) => 0,

@@ -1,4 +1,4 @@
-//! Credits what some levels admitted and others refused.
+//! Credits the levels that were debited when another level refused.
 
 use alloc::vec::Vec;
 
@@ -20,8 +20,8 @@ impl Releases {
         Self(leases.iter().map(|lease| (release(table, lease), 0)).collect())
     }
 
-    /// The next calls; none: all is credited that can be. What cannot be credited stays debited:
-    /// nobody gets more than there is.
+    /// The next calls. None: all that can be credited is credited. What cannot be credited stays debited,
+    /// so nobody gets more than there is.
     pub(super) fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Vec<Call> {
         let mut rest = replies;
         let mut calls = Vec::new();
@@ -39,7 +39,7 @@ impl Releases {
     }
 }
 
-/// A settlement to nothing.
+/// A settlement that credits the whole lease.
 fn release(table: &str, lease: &Lease) -> Settle {
     let mut nothing: Vec<Amount> = Vec::new();
     for limit in lease.parts.iter().flat_map(|part| &part.limits) {

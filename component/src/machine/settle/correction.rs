@@ -1,4 +1,4 @@
-//! What a settlement changes: the difference of one limit on one shard.
+//! What a settlement changes: for each limit and shard, the actual amount less the estimate.
 
 use alloc::{borrow::Cow, sync::Arc, vec::Vec};
 
@@ -27,7 +27,7 @@ pub(super) struct Part {
     pub(super) tries: u32,
 }
 
-/// One limit's difference.
+/// The correction of one limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Correction {
     name: Arc<str>,
@@ -36,7 +36,7 @@ struct Correction {
     capacity_milli: i128,
     ceiling_milli: i128,
     window: Option<LeasedWindow>,
-    /// The shard is too full for the credit: the next materialisation has to clamp it.
+    /// The credit exceeds the ceiling: the next materialisation has to clamp the balance.
     clamp: bool,
 }
 
@@ -84,12 +84,12 @@ impl Correction {
         self.more_milli.is_negative()
     }
 
-    /// A credit whose window is over is dropped: the reset has credited it already.
+    /// Whether this is a credit whose window is over. It is dropped: the reset restores the balance anyway.
     fn is_over(&self, now_ms: i64) -> bool {
         self.is_credit() && self.window.is_some_and(|window| window.end_ms <= now_ms)
     }
 
-    /// Plans again from the image of a refused write; false: its window is over.
+    /// Plans again from the image of a refused write. False: the window is over, and the credit is dropped.
     fn judge(&mut self, state: &LimitState, shard: &Shard) -> bool {
         if !self.is_credit() {
             return true;
@@ -119,7 +119,7 @@ impl Part {
         self.limits.is_empty()
     }
 
-    /// Plans again from what came back; returns why a correction was dropped.
+    /// Plans again from the returned image. Returns why a correction was dropped.
     pub(super) fn judge(&mut self, shard: &Shard) -> Option<Settlement> {
         let mut worst = None;
         self.limits.retain_mut(|limit| match shard.limit(&limit.name) {

@@ -1,5 +1,4 @@
-//! A lease is settled to what was really used (section 6.8): one update on the shard that admitted
-//! it.
+//! A lease is settled to what was really used (section 6.8): one update for each shard of the lease.
 //!
 //! More than was debited is always charged, even into debt. Less is credited only into the window
 //! that was debited, and never above what the shard may hold.
@@ -25,7 +24,7 @@ use crate::{
     wire::{Answer, UNEXPECTED, read},
 };
 
-/// Writes one part may try: as leased, and again as the failed one's image shows it.
+/// Attempts at one part's write: first as leased, then planned from the image of the failed attempt.
 const MAX_TRIES: u32 = 4;
 
 /// The machine that settles a lease. See the [crate's](crate) loop.
@@ -50,8 +49,8 @@ enum State {
 }
 
 impl Settle {
-    /// A machine for one lease. `actual` is what was really used, by limit: 0 releases, a limit
-    /// left out keeps its estimate. Nothing is checked before the first `advance`.
+    /// A machine for one lease. `actual` is what was really used, by limit: 0 credits the whole estimate,
+    /// a limit left out keeps its estimate. Nothing is checked before the first `advance`.
     #[must_use]
     pub fn new(table: &str, lease: &str, actual: Vec<Amount>) -> Self {
         Self {
@@ -92,7 +91,7 @@ impl Settle {
         Some(&self.subject).filter(|subject| **subject != Subject::default())
     }
 
-    /// What the host may remember about the subject; none where no item was seen. It has no
+    /// What the host may remember about the subject; none where no item was read. It has no
     /// rejections: what was rejected before may fit now.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {

@@ -14,14 +14,14 @@ use crate::{
 pub struct Candidate {
     /// Its slot.
     pub shard: u32,
-    /// The raise and the debit; empty: only the conditions.
+    /// The raised count and the debit. Empty: the write only checks the conditions.
     pub changes: Vec<Change>,
-    /// The sibling is as it was read.
+    /// The conditions: the sibling is as it was read.
     pub clauses: Vec<Vec<Term>>,
 }
 
 impl Candidate {
-    /// A sibling that knows fewer shards learns the count in the same transaction.
+    /// The write on a candidate: where it stores a smaller count, the count is raised.
     pub(super) fn raised(sibling: &Shard, shard_count: u32) -> Self {
         let behind = sibling.shard_count < shard_count;
         Self {
@@ -31,14 +31,14 @@ impl Candidate {
         }
     }
 
-    /// Pins what the grant of one quota was planned from, and debits what moves.
+    /// Adds the conditions on what the grant of one quota was planned from, and the debit of a move.
     pub(super) fn pin(&mut self, sibling: &Shard, seeded: &LimitState, amount: i128) {
         if seeded.reset_after_seconds.is_none() {
             return;
         }
         let of = |field: Field| field.of(&seeded.name);
         let Some(state) = sibling.limit(&seeded.name) else {
-            // It may carry the start of a propagation; what counts is that it holds no balance.
+            // It may carry a start from a propagation; it only has to hold no balance.
             self.clauses.require(Term::absent(of(Field::Tokens)));
             return;
         };
@@ -51,7 +51,7 @@ impl Candidate {
         }
         if state.grant_count.is_none() {
             let count = grant::grant_count(state, sibling.shard_count);
-            // The size was derived from the balance; a credit since would give another.
+            // The size was derived from the balance: after a credit it would be another.
             self.clauses.require(Term::compare(
                 of(Field::Tokens),
                 Test::AtMost,

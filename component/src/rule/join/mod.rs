@@ -1,6 +1,6 @@
 //! A shard that is created, or a limit that is seeded, in the middle of a window: it joins the
-//! entity's window (R7) and is funded by whoever was granted its slot (R8), in one transaction that
-//! is conditioned on everything it was planned from.
+//! entity's window (R7) and is funded by the shard whose grant covers its slot (R8), in one transaction
+//! that is conditioned on everything it was planned from.
 
 mod candidate;
 mod owner;

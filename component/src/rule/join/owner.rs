@@ -1,4 +1,4 @@
-//! The condition on the entity's own record.
+//! The condition on the entity's own record (section 7).
 
 use alloc::{borrow::Cow, string::String, vec, vec::Vec};
 
@@ -8,7 +8,7 @@ use crate::{
     write::{Action, Clauses, ConditionalWrite, Term, Test, Value},
 };
 
-/// The entity's own record is as it was read (section 7); none: there is none.
+/// The condition that the entity's own record is as it was read. `None`: there is no record.
 pub(super) fn owner_check(subject: &Subject, owner: Option<&Owner>) -> ConditionalWrite {
     let mut clauses = Vec::new();
     if let Some(owner) = owner {

@@ -1,4 +1,4 @@
-//! What a new slot starts with, and from whom.
+//! The plan of a join: what a new slot starts with, and which donor funds it.
 
 use alloc::{vec, vec::Vec};
 
@@ -16,8 +16,8 @@ use crate::{
     write::Term,
 };
 
-/// What a join is planned from: a strongly consistent read, or a survey, of which the
-/// transaction checks everything again.
+/// What a join is planned from: a strongly consistent read, or a survey. The transaction checks everything
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
     /// The slot.
@@ -87,7 +87,7 @@ fn wanted<'a>(reading: &Reading<'_>, settings: &Settings<'a>) -> Result<Vec<Limi
     Ok(wanted)
 }
 
-/// A limit's parameters: as configured, else as a sibling has it.
+/// A limit's parameters: as configured, else as a sibling stores them.
 ///
 /// A configuration that may be old does not undo what an operator changed: the parameters are
 /// those of the first sibling that has the limit (R15). The length stays the configured one (R1).
@@ -102,13 +102,13 @@ fn known(name: &str, reading: &Reading<'_>, settings: &Settings<'_>) -> Option<L
         state.capacity_milli = stored.capacity_milli;
         state.refill_amount_milli = stored.refill_amount_milli;
         state.refill_period_ms = stored.refill_period_ms;
-        // Whether it is a quota at all, too: a drip beside quotas would create a share twice.
+        // A quota on the siblings is a quota here too: a drip beside quotas would create a share twice.
         state.reset_after_seconds = state.reset_after_seconds.or(stored.reset_after_seconds);
     }
     Some(state)
 }
 
-/// The seeded limit, who funds it, and whether it opens a window of its own.
+/// The seeded limit, its donor, and whether it opens a window of its own.
 fn seed(
     mut state: LimitState,
     reading: &Reading<'_>,
@@ -149,7 +149,7 @@ pub fn joined_start_ms(limit: &str, siblings: &[Shard], length_ms: i64, now_ms: 
         .max()
 }
 
-/// A sibling as the grant of a window that starts at `start_ms` counts it; none: it lacks the quota.
+/// What the grant of a window that starts at `start_ms` depends on of a sibling. None: it lacks the quota.
 #[must_use]
 pub fn as_sibling(shard: &Shard, limit: &str, start_ms: i64, length_ms: i64) -> Option<Sibling> {
     let state = shard.limit(limit)?;

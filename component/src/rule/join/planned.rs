@@ -17,12 +17,12 @@ pub struct Join {
     pub materialisation: Materialisation,
     /// The quotas that a donor funds, and with how many millitokens.
     pub funded: Vec<(Arc<str>, i128)>,
-    /// What each candidate must still be, and its raise or its debit.
+    /// The conditions on each candidate, and its changes: the raised count, the debit.
     pub candidates: Vec<Candidate>,
 }
 
 impl Join {
-    /// Whether a donor funds the quota, even with nothing.
+    /// Whether a donor funds the quota, even with 0 tokens.
     #[must_use]
     pub fn is_funded(&self, limit: &str) -> bool {
         self.funded.iter().any(|(name, _)| &**name == limit)
@@ -34,8 +34,8 @@ impl Join {
         self.funded.iter().any(|(_, milli)| *milli > 0)
     }
 
-    /// The slot's new state and the transaction that writes it: the slot first, then its candidates, then,
-    /// for a new item, the entity's own record.
+    /// The slot's new state, and the writes of its transaction in this order: the slot, its candidates and,
+    /// for a new item, the condition on the entity's own record.
     #[must_use]
     pub fn into_writes(
         self,

@@ -1,4 +1,4 @@
-//! What a write debits.
+//! A debit: millitokens of one limit.
 
 use alloc::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Debit {
     /// Millitokens, at least 0.
     pub milli: i128,
     /// The window's length as configured (as stored, where the configuration leaves the limit
-    /// out); none for a dripping limit.
+    /// out); none for a drip.
     pub length_seconds: Option<i64>,
 }
 
@@ -50,7 +50,7 @@ impl Debit {
         Ok(Self { length_seconds, ..debit })
     }
 
-    /// The window's length, ms; none for a dripping limit.
+    /// The window's length, ms; none for a drip.
     pub(crate) fn length_ms(&self) -> Option<i64> {
         self.length_seconds.map(length_ms)
     }

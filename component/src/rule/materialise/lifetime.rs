@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::parameters::state_of;
 use crate::{item::LimitState, types::limit::Limit};
 
-/// Recoveries that an item outlives its last use by.
+/// How many of its slowest recoveries an item outlives its last use.
 const TTL_MULTIPLIER: i64 = 7;
 
 /// The farthest instant a `ttl` is set to: year 9999.

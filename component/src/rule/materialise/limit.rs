@@ -23,7 +23,7 @@ pub struct LimitMaterialisation {
     pub after: LimitState,
     /// What it may hold on this shard, millitokens (R12).
     pub ceiling_milli: i128,
-    /// The window's length, ms; none for a dripping limit.
+    /// The window's length, ms; none for a drip.
     pub length_ms: Option<i64>,
     /// Whether its reset was pending (R3).
     pub was_pending: bool,
@@ -47,8 +47,8 @@ impl LimitMaterialisation {
         if let Some(limit) = stamped {
             stamp_parameters(&mut after, limit);
         }
-        // The length is the configured one (R1); whether it is a quota at all, too, unless the
-        // item is one and the configuration may be old.
+        // The length is the configured one (R1). Whether the limit is a quota is configured too, unless it
+        // is a quota on the item and the configuration may be old.
         let length_seconds = match configured.map(|limit| limit.length_seconds()) {
             Some(Some(length)) => Some(length),
             Some(None) if settings.authoritative => None,
@@ -97,7 +97,7 @@ impl LimitMaterialisation {
                 let granted = state.grant_count_or(shard.shard_count);
                 self.after.window_applied_ms = Some(start_ms);
                 if state.grant_count.is_none() && shard_count != shard.shard_count {
-                    // Its size must outlive the count that it was derived from.
+                    // The size was derived from the stored count, which changes now: it is stored as `gc`.
                     self.after.grant_count = i64::try_from(grant::grant_count(state, shard.shard_count)).ok();
                 }
                 let shift = capacity_shift(state.capacity_milli, self.after.capacity_milli, granted, count);
@@ -128,7 +128,7 @@ impl LimitMaterialisation {
         shard_count: u32,
         now_ms: i64,
     ) -> Result<Self, Error> {
-        // The write budget belongs to the partition: it is not divided.
+        // The write budget is the partition's own, so it is not divided by the shard count.
         let count = if &*state.name == "wcu" { 1 } else { i128::from(shard_count) };
         self.ceiling_milli = share(self.after.capacity_milli, count);
         self.after.reset_after_seconds = None;
@@ -167,8 +167,8 @@ impl LimitMaterialisation {
 /// How a live balance moves when an operator changes a quota's capacity, so that what was already
 /// admitted in the window keeps counting (F2, F16).
 ///
-/// A reduction is sized by the grant, a rise by the share: a donor's grant still covers slots that
-/// it has funded since, and a rise by the grant would create tokens twice.
+/// A cut is applied by the grant, a raise by the share (R12): a donor's grant still covers slots that
+/// it has funded since, and a raise by the grant would create tokens twice.
 fn capacity_shift(old_milli: i128, new_milli: i128, grant_count: i128, shard_count: i128) -> i128 {
     let difference = new_milli.saturating_sub(old_milli);
     if difference.is_negative() {

@@ -1,7 +1,7 @@
 //! One shard brought up to date: every limit is materialised, the request is debited, and the
 //! difference is written under the item's lock.
 //!
-//! [`Materialisation`] is the whole new state; its `write` is the only place that spells it.
+//! [`Materialisation`] is the whole new state; only its `write` turns it into a write.
 
 mod debit;
 mod lifetime;

@@ -13,7 +13,7 @@ pub struct Settings<'a> {
     pub permanent: bool,
     /// The parent that the items must debit as well (section 7); none: they debit nobody else.
     pub parent: Option<&'a str>,
-    /// The one clock reading, epoch ms.
+    /// The clock reading of the step, epoch ms.
     pub now_ms: i64,
 }
 

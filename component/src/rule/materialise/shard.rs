@@ -1,4 +1,4 @@
-//! One shard brought up to date: every limit, its instants and its life.
+//! One shard brought up to date: every limit, `rf`, `vu` and `ttl`.
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -49,13 +49,12 @@ impl Materialisation {
     /// Brings `shard` up to date.
     ///
     /// # Errors
-    /// `unsupported` where the item needs what we cannot evaluate, `overflow` where a number
-    /// leaves its range.
+    /// `unsupported` where the item carries a schedule, `overflow` where a number leaves its range.
     pub fn of(shard: &Shard, settings: &Settings<'_>) -> Result<Self, Error> {
         Self::with_seeds(Some(shard), shard.id, shard_count::proven(shard), Vec::new(), settings)
     }
 
-    /// A materialisation that seeds limits: onto an item, or as a new one.
+    /// A materialisation that adds `seeds`, to an existing item or as a new one.
     pub(crate) fn with_seeds(
         shard: Option<&Shard>,
         id: u32,
@@ -82,7 +81,7 @@ impl Materialisation {
         let wcu = wcu.unwrap_or_else(|| LimitMaterialisation::seeded(fresh_wcu(), 1, false));
         limits.extend(seeds);
         let starts = limits.iter().filter_map(|limit| limit.length_ms.and(limit.after.window_start_ms));
-        // R6: strictly forward, or the lock would not change under a clock that runs behind.
+        // R6: strictly forward; else the lock would not change where the clock runs behind.
         let last_refill_ms =
             starts.chain(stored_rf.map(|rf| rf.saturating_add(1))).fold(settings.now_ms, i64::max);
         let ttl_seconds = (!settings.permanent)
@@ -107,7 +106,7 @@ impl Materialisation {
         self.read.as_ref()
     }
 
-    /// The item as read; the rest is dropped.
+    /// The item as read; the planned state is dropped.
     pub(crate) fn into_read(self) -> Option<Shard> {
         self.read
     }
@@ -124,8 +123,8 @@ impl Materialisation {
         self.read.as_ref().is_some_and(|read| read.is_waived(name, self.now_ms))
     }
 
-    /// What is missing of `milli` of a limit; 0 where it fits or is waived. None where the
-    /// limit is not known.
+    /// How many of `milli` millitokens are missing of a limit; 0 where they fit or the limit is waived.
+    /// None where the limit is not known.
     #[must_use]
     pub fn shortfall_milli(&self, name: &str, milli: i128) -> Option<i128> {
         let limit = self.limit(name)?;
@@ -139,9 +138,9 @@ impl Materialisation {
         debits.iter().all(|debit| self.shortfall_milli(&debit.limit, debit.milli) == Some(0))
     }
 
-    /// Milliseconds until what is missing of `debits` is there on this shard (R14), by the item alone:
-    /// where its window starts in the future, later than what is
-    /// [reported](crate::rule::window::reported_reset_ms). 0 where everything fits.
+    /// Milliseconds until this shard holds what is missing of `debits` (R14), by the item alone; 0 where
+    /// everything fits. Where the window starts in the future, this is later than the
+    /// [reported](crate::rule::window::reported_reset_ms) instant.
     #[must_use]
     pub fn retry_after_ms(&self, debits: &[Debit]) -> u64 {
         let wait = |debit: &Debit| {

@@ -1,5 +1,5 @@
-//! The new state as a write: the one place that turns the difference to what was read into an
-//! expression.
+//! The new state as a write. Only this file turns the difference between the state as read and the new
+//! state into changes and conditions.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Materialisation {
-    /// The write of the new state, `debits` debited: an update of the item that was read, under its lock,
-    /// or the put of a new one.
+    /// The write of the new state after `debits`: an update of the item that was read, under its lock, or
+    /// the put of a new item.
     #[must_use]
     pub fn write(&self, subject: &Subject, owner: &Owner, debits: &[Debit]) -> ConditionalWrite {
         let sk = Cow::Borrowed(STATE_SK);
@@ -36,7 +36,7 @@ impl Materialisation {
         if !debits.is_empty() {
             clauses.extend(served(self.parent.as_deref()));
         }
-        // R11: a `vu` of 0 that somebody wrote in between asks for a materialisation of its own.
+        // R11: where another writer set `vu` to 0 in between, another materialisation is needed.
         clauses.require(Term::as_read(Field::ValidUntil.into(), read.valid_until_ms));
         if self.valid_until_ms != read.valid_until_ms {
             changes.push(Change::to(Field::ValidUntil.into(), self.valid_until_ms));
@@ -115,7 +115,7 @@ impl LimitMaterialisation {
         item
     }
 
-    /// The difference to what was read, and what must not have changed since (R5, R10).
+    /// The changes from what was read, and the conditions on what must not have changed since (R5, R10).
     fn update(&self, debited: i128, changes: &mut Vec<Change>, clauses: &mut Vec<Vec<Term>>) {
         let of = |field: Field| field.of(&self.after.name);
         let Some(before) = &self.before else {
@@ -133,7 +133,7 @@ impl LimitMaterialisation {
         stamp(Field::RefillAmount, before.refill_amount_milli, after.refill_amount_milli);
         stamp(Field::RefillPeriod, before.refill_period_ms.into(), after.refill_period_ms.into());
         if before.grant_count != after.grant_count && !self.reset {
-            // A writer that stores the grant's size in between derived it from another balance.
+            // Another writer that stores the `gc` in between derived it from another balance.
             clauses.require(Term::as_read(of(Field::GrantCount), before.grant_count));
         }
         let mut change = |field, old: Option<i64>, new: Option<i64>| {
@@ -157,13 +157,12 @@ impl LimitMaterialisation {
         let raise = after.tokens_milli.saturating_sub(before.tokens_milli);
         let delta = raise.saturating_sub(debited);
         if self.reset || raise > 0 {
-            // R10: a credit that landed in between must not stack on the balance that is set here,
-            // even where the reset sets what it read.
+            // R10: a credit that landed in between must not come on top of the balance that is set here,
+            // even where the reset leaves the balance as it was read.
             clauses.require(Term::compare(of(Field::Tokens), Test::AtMost, before.tokens_milli));
         }
         if delta < 0 {
-            // R10. A balance in debt, or one that the reset leaves in debt, never covers the decrease:
-            // then the balance as read is required.
+            // R10: a balance that does not cover the decrease, as one in debt, is required as it was read.
             let floor = delta.saturating_neg().min(before.tokens_milli);
             clauses.require(Term::compare(of(Field::Tokens), Test::AtLeast, floor));
         }

@@ -1,4 +1,5 @@
-//! A survey of all shards (R9): who can serve, together or alone, and what is left if nobody can.
+//! A survey of all shards (R9): which shards can serve a request, alone or together, and what is left where
+//! none can.
 
 mod place;
 mod reject;

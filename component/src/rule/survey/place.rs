@@ -1,4 +1,4 @@
-//! Who serves a request, alone or together.
+//! Which shards serve a request, alone or together.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -17,9 +17,9 @@ use crate::{
 
 /// How a request that one shard cannot serve is served.
 pub(crate) enum Placement {
-    /// By one shard that is there, with a fast write.
+    /// By one existing shard, with a fast write.
     Fast(u32),
-    /// By one shard that is there, with a locked write.
+    /// By one existing shard, with a locked write.
     Locked(Materialisation),
     /// By a slot that is created for it.
     Created(Join),
@@ -28,9 +28,9 @@ pub(crate) enum Placement {
 }
 
 impl ShardSurvey<'_> {
-    /// Who serves the request; none: nobody can. What serves leaves the survey.
+    /// The shards that serve the request. None: no shards can. Shards that serve are removed from the survey.
     pub(crate) fn serve(&mut self, subject: &Subject, owner: Option<&Owner>) -> Option<Placement> {
-        // The fullest first; of equals, one that is there, then the lowest.
+        // The fullest first; of equals, one that exists, then the lowest.
         let mut fullest = None;
         for (index, slot) in self.slots.iter().enumerate() {
             let fit = (slot.headroom(self.debits), slot.is_whole);
@@ -54,7 +54,7 @@ impl ShardSurvey<'_> {
     /// A slot that is missing and would be funded by a donor adds nothing that the donor does
     /// not hold; one that was never granted adds its share.
     fn gather(&mut self, subject: &Subject, owner: Option<&Owner>) -> Option<Placement> {
-        // What is debited of each slot.
+        // The debits on each slot.
         let mut parts: Vec<Vec<Debit>> = self.slots.iter().map(|_| Vec::new()).collect();
         for debit in self.debits {
             let mut holders: Vec<(i128, &mut Vec<Debit>)> = Vec::new();
@@ -63,7 +63,7 @@ impl ShardSurvey<'_> {
                 let place = holders.partition_point(|(other, _)| *other >= held);
                 holders.insert(place, (held, part));
             }
-            // A slot that holds nothing comes last: what is missing then is nowhere.
+            // Slots that hold nothing come last: what is missing by then is on no slot.
             let mut missing = debit.milli;
             for (held, part) in holders {
                 if missing > 0 {
@@ -97,19 +97,19 @@ impl ShardSurvey<'_> {
             };
             materialisations.push((materialisation, debits));
         }
-        // What a shard's own write changes comes before what a neighbour's join would change.
+        // A shard's own write is added before what the join of another shard changes on it.
         neighbours.into_iter().for_each(|write| merge(&mut writes, write));
         Some(Placement::Gathered(materialisations, writes))
     }
 
-    /// A slot whose join moves tokens to where they can be gathered.
+    /// A slot whose join moves tokens from its donor, so that they can be gathered afterwards.
     pub(crate) fn mover(&mut self) -> Option<Join> {
         let index = self.slots.iter().position(|slot| slot.join.moves())?;
         Some(self.slots.swap_remove(index).join)
     }
 }
 
-/// Whether a fast write would do.
+/// Whether a fast write is enough.
 fn is_fast(materialisation: &Materialisation, debits: &[Debit], settings: &Settings<'_>) -> bool {
     materialisation.read().is_some_and(|shard| fast::obstacle(shard, debits, settings).is_none())
 }

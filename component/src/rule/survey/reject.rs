@@ -1,4 +1,4 @@
-//! How long a request waits that no shard can serve.
+//! The rejection of a request that no shard can serve, and its wait (R14).
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -8,10 +8,10 @@ use crate::{
     types::{hint::KnownRejection, limit::Amount, status::LimitStatus},
 };
 
-/// Why a request is not served.
+/// A rejection after a survey.
 pub(crate) struct Rejection {
     pub(crate) retry_after_ms: u64,
-    /// The limit whose shares, all of them full, do not hold the amount.
+    /// The limit whose amount does not fit even when all shares are full.
     pub(crate) never_fits: Option<Arc<str>>,
     pub(crate) limits: Vec<LimitStatus>,
     pub(crate) rejections: Vec<KnownRejection>,
@@ -39,13 +39,13 @@ impl ShardSurvey<'_> {
             let (wait_ms, above_milli) = match status.resets_at_ms {
                 Some(reset_ms) => (reset_ms.saturating_sub(now_ms), total),
                 None if is_quota || debit.milli > self.ceiling_milli(&debit.limit) => {
-                    // Full, and yet too little: the shares are rounded down (R12).
+                    // All shares are full and still too little, because they are rounded down (R12).
                     rejection.never_fits = Some(debit.limit.clone());
                     continue;
                 }
                 None => {
                     let rate = Rate::of(state);
-                    // A smaller amount fits sooner: the wait holds for no smaller one.
+                    // A smaller amount fits sooner, so the wait is not remembered for smaller amounts.
                     (rate.retry_after_ms(debit.milli.saturating_sub(total), 1), debit.milli.saturating_sub(1))
                 }
             };

@@ -1,4 +1,4 @@
-//! The slots of one entity, and where its limits stand over all of them.
+//! The slots of one entity, and the state of its limits over all of them.
 
 use alloc::vec::Vec;
 
@@ -70,8 +70,8 @@ impl<'a> ShardSurvey<'a> {
         self.total_milli(limit).is_negative() && !self.is_waived(limit)
     }
 
-    /// What a limit may hold over all shards: shards that stand in different windows, or know
-    /// different counts, may seem to hold more.
+    /// The most that is reported as left over all shards. Shards in different windows, or with different
+    /// counts, may seem to hold more.
     fn most_milli(&self, limit: &str, state: &LimitState) -> i128 {
         let topped_up = self
             .slots
@@ -85,13 +85,14 @@ impl<'a> ShardSurvey<'a> {
         self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).max()
     }
 
-    /// The earliest live end, as reported: from then on more may be left than this survey counts.
+    /// The earliest live end, epoch ms, bounded like a reported one. From then on more may be left than this
+    /// survey counts.
     pub(super) fn first_end_ms(&self, limit: &str) -> Option<u64> {
         let (end_ms, length_ms) = self.slots.iter().filter_map(|slot| slot.live_end_ms(limit)).min()?;
         Some(reported_reset_ms(end_ms, length_ms, self.settings.now_ms))
     }
 
-    /// Where every named limit stands.
+    /// The status of every named limit.
     pub(crate) fn statuses(&self, consume: &[Amount]) -> Vec<LimitStatus> {
         let mut statuses = Vec::new();
         for amount in consume {

@@ -21,14 +21,14 @@ pub(super) struct Slot {
     pub(super) id: u32,
     /// Its state once it is materialised, or created.
     pub(super) join: Join,
-    /// Whether its item is there, with every limit that is asked for: then nothing is joined.
+    /// Whether its item exists and has every limit that is asked for. Then it does not have to join.
     pub(super) is_whole: bool,
 }
 
 impl Slot {
     pub(super) fn present(shard: &Shard, shard_count: u32, settings: &Settings<'_>) -> Result<Self, Error> {
-        // A shard that knows fewer shards than there are learns the count when it is materialised, and a
-        // reset then grants the smaller share.
+        // A shard with an older, smaller count gets the current one when it is materialised. A reset then
+        // grants the smaller share.
         let materialisation =
             Materialisation::with_seeds(Some(shard), shard.id, shard_count, Vec::new(), settings)?;
         let join = Join { materialisation, funded: Vec::new(), candidates: Vec::new() };
@@ -48,7 +48,7 @@ impl Slot {
         Ok(Self { id, join: join::plan(&reading, settings)?, is_whole: false })
     }
 
-    /// What would be left of the tightest named limit.
+    /// What the debits would leave of the named limit that has the least left, millitokens.
     pub(super) fn headroom(&self, debits: &[Debit]) -> i128 {
         let left = |debit: &Debit| self.held_milli(&debit.limit).saturating_sub(debit.milli);
         debits.iter().map(left).min().unwrap_or(0)
@@ -58,8 +58,8 @@ impl Slot {
         self.join.materialisation.limit(limit).map_or(0, |materialisation| materialisation.after.tokens_milli)
     }
 
-    /// What one transaction could debit of a limit here, next to its siblings: any amount where a live
-    /// stamp waives the limit.
+    /// What one transaction could debit of a limit on this slot, beside its siblings, millitokens. Any amount
+    /// where a live stamp waives the limit.
     pub(super) fn gatherable_milli(&self, limit: &str) -> i128 {
         match &self.join {
             join if join.moves() => 0,
@@ -68,7 +68,7 @@ impl Slot {
         }
     }
 
-    /// What counts towards the total: a move changes none.
+    /// What counts towards the total. A slot funded by a donor counts 0, because the donor counts the tokens.
     pub(super) fn counted_milli(&self, limit: &str) -> i128 {
         if self.join.is_funded(limit) { 0 } else { self.held_milli(limit) }
     }

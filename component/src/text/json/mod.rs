@@ -1,8 +1,8 @@
-//! JSON as the table speaks it: a reader that pulls one token after the other from borrowed text,
-//! and a writer that appends to one string. Neither builds a tree.
+//! JSON for the table: a reader that reads one token after the other from borrowed text, and a writer
+//! that appends to one string. Neither builds a tree.
 //!
-//! The reader accepts what RFC 8259 calls JSON and nothing else; the tests hold it against
-//! `serde_json`. It is here because that crate's generic machinery is larger than all of the rules.
+//! The reader accepts what RFC 8259 calls JSON and nothing else; the tests compare it with `serde_json`.
+//! That crate is not used in the component because its generic code is larger than all of the rules.
 
 mod plain;
 mod reader;

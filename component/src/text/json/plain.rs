@@ -1,13 +1,13 @@
-//! What can stand in a JSON string as it is.
+//! Finds the bytes of a JSON string that need no escape.
 
-/// How much of a text can stand in a string as it is. Most of the work of reading and writing is
-/// done here: eight bytes at a time.
+/// The length of the start of `text` that needs no escape. Most of the time of reading and writing is spent
+/// here, so eight bytes are searched at a time.
 #[inline(never)]
 pub(super) fn plain_length(text: &str) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // The top bit of each byte that is below `least`, 128 at most. What is carried may add bytes above
-    // one that is: the first is right.
+    // Sets the top bit of each byte that is below `least` (128 at most). A borrow may also set it in bytes
+    // above a found one, so only the first is exact.
     let below = |word: u64, least: u8| word.wrapping_sub(ONES.wrapping_mul(least.into())) & !word & TOPS;
     let is = |word: u64, byte: u8| below(word ^ ONES.wrapping_mul(byte.into()), 1);
     let (words, rest) = text.as_bytes().as_chunks();
@@ -23,7 +23,7 @@ pub(super) fn plain_length(text: &str) -> usize {
     length.saturating_add(rest.iter().take_while(|byte| !needs_escape(**byte)).count())
 }
 
-/// What cannot stand in a string as it is.
+/// Whether a byte must be escaped in a string.
 fn needs_escape(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..=0x1f)
 }

@@ -1,10 +1,10 @@
-//! Pulls one token after the other from borrowed text.
+//! A reader that reads one token after the other from borrowed text.
 
 use alloc::borrow::Cow;
 
 use super::plain::plain_length;
 
-/// Levels of nesting that are followed.
+/// The deepest nesting that is read.
 const DEEPEST: u8 = 128;
 
 /// The text is not JSON, or not of the shape that was asked for.
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.open(b'{')
     }
 
-    /// The next member's name, to be followed by its value; none: the object is at its end.
+    /// The next member's name; its value must be read next. None: the object is at its end.
     pub(crate) fn name(&mut self) -> Parsed<Option<Cow<'a, str>>> {
         if !self.next(b'}')? {
             return Ok(None);
@@ -97,12 +97,12 @@ impl<'a> Reader<'a> {
         T::try_from(number).map_err(|_| Malformed)
     }
 
-    /// What `value` reads, or `null`.
+    /// The result of `value`; none for `null`.
     pub(crate) fn optional<T>(&mut self, value: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<Option<T>> {
         if self.word("null") { Ok(None) } else { value(self).map(Some) }
     }
 
-    /// Any value, of which nothing is kept.
+    /// Skips any value.
     pub(crate) fn skip(&mut self) -> Parsed<()> {
         match self.peek() {
             Some(b'{') => {
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         if any { Ok(()) } else { Err(Malformed) }
     }
 
-    /// What a backslash stands for.
+    /// The character of an escape, after its backslash.
     fn escaped(&mut self) -> Parsed<char> {
         Ok(match self.byte()? {
             plain @ (b'"' | b'\\' | b'/') => char::from(plain),
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         Ok(unit)
     }
 
-    /// Whether `word` is what follows; then it is read.
+    /// Reads `word` if it follows; whether it did.
     fn word(&mut self, word: &str) -> bool {
         self.peek();
         let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The next byte that is not blank, left where it is.
+    /// The next byte that is not blank, without reading it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = self.text.as_bytes().get(self.at).copied();

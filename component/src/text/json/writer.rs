@@ -5,7 +5,7 @@ use alloc::string::String;
 use super::plain::plain_length;
 use crate::text::number::push_integer;
 
-/// Writes a text from front to back. It puts the commas; the caller closes what it opens.
+/// Writes a text from front to back. It writes the commas; the caller closes what it opens.
 #[derive(Default)]
 pub(crate) struct Writer {
     text: String,
@@ -16,7 +16,7 @@ impl Writer {
         Self { text: String::with_capacity(bytes) }
     }
 
-    /// What was written.
+    /// The text that was written.
     pub(crate) fn finish(self) -> String {
         self.text
     }
@@ -38,7 +38,7 @@ impl Writer {
         self.joined(&[name])
     }
 
-    /// A name that is put together from parts.
+    /// A member's name, composed from parts.
     pub(crate) fn joined(&mut self, parts: &[&str]) -> &mut Self {
         self.strings(parts);
         self.text.push(':');
@@ -49,7 +49,7 @@ impl Writer {
         self.strings(&[text]);
     }
 
-    /// A string that `write` appends, and that holds nothing to escape.
+    /// A string that `write` appends; it must hold nothing to escape.
     pub(crate) fn plain(&mut self, write: impl FnOnce(&mut String)) {
         self.value("\"");
         write(&mut self.text);
@@ -91,7 +91,7 @@ impl Writer {
         }
     }
 
-    /// The first of a value's text, after a comma unless it is the first of its kind.
+    /// The start of a value's text, after a comma where one is needed.
     pub(super) fn value(&mut self, text: &str) {
         if !matches!(self.text.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
             self.text.push(',');

@@ -1,4 +1,4 @@
-//! Limits and amounts as words of a command line.
+//! Limits and amounts in the syntax of the command line.
 
 use onewindow_host::{Amount, Limit};
 

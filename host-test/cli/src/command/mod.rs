@@ -1,4 +1,4 @@
-//! What the command line says, and where each part of it is done.
+//! The command line: its subcommands, each in a file of its own.
 
 mod acquire;
 mod component;
@@ -83,8 +83,8 @@ impl Command {
     }
 }
 
-/// Our own events from warnings on; with `-v` more of them, with `-vv` a line for each answer too, with
-/// `-vvv` everybody's.
+/// The log filter: without `-v` this project's warnings and errors; with `-v` more of its events, with `-vv`
+/// also a line for each answer, with `-vvv` the events of all crates.
 fn log(verbose: u8) {
     let targets = match verbose {
         0 => Targets::new().with_target("onewindow_host", LevelFilter::WARN),

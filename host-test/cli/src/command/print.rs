@@ -1,4 +1,4 @@
-//! What a person reads. Colours only where the terminal has them and `NO_COLOR` is not set.
+//! Output for people. With colours only where the terminal has them and `NO_COLOR` is not set.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 const NAME: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// A line of its own, as it is.
+/// Prints one line as it is.
 pub(crate) fn line(text: &str) {
     println!("{text}");
 }

@@ -1,4 +1,4 @@
-//! What `acquire` and `preview` share: whose balance, which limits, which table, and the form of the answer.
+//! The arguments that `acquire` and `preview` share: the subject, the limits, the table, the form of the answer.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! The request to stop.
+//! The signals that stop the process.
 
-/// Resolves at Ctrl-C, and where a supervisor asks for the end.
+/// Resolves at Ctrl-C, and at a supervisor's signal to end.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,4 +1,4 @@
-//! Where the table is, and who decides: the options that every subcommand shares.
+//! The options for the table and the engine, which every subcommand shares.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use onewindow_host::{Client, ClientConfig, Credentials, Embedded, Engine, table}
 /// How long the table may take to become active.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How long a person at a terminal waits for one reply, from the other end of the world.
+/// How long one reply may take for a person at a terminal; the table may be far away.
 const FAR_AWAY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
@@ -42,14 +42,13 @@ pub(crate) struct EngineArgs {
 /// A table that can be asked.
 pub(crate) struct Store {
     pub(crate) client: Client,
-    /// What to call it in front of a person.
+    /// Its name for people.
     pub(crate) place: String,
     embedded: Option<Embedded>,
 }
 
 impl StoreArgs {
-    /// For a command that is run once: the place where the table is or is to be. It must be one
-    /// that outlives this process, and may be far away.
+    /// The store of a command that runs once. Its data must outlive this process, and it may be far away.
     pub(crate) async fn connect(&self) -> anyhow::Result<Store> {
         match (&self.endpoint, &self.data) {
             (Some(endpoint), _) => Store::remote(ClientConfig {
@@ -64,13 +63,12 @@ impl StoreArgs {
         }
     }
 
-    /// For a command that is run once: the table. An engine of our own has it from the start.
+    /// The store of a command that runs once, with the table. An embedded engine has the table from the start.
     pub(crate) async fn open(&self) -> anyhow::Result<Store> {
         self.ready(self.connect().await?).await
     }
 
-    /// For a server, one attempt of which takes so long at most: the table, in memory where none is
-    /// named.
+    /// The store of a server whose attempts take at most this long. Where no table is named, it is in memory.
     pub(crate) async fn open_to_serve(&self, attempt_timeout: Duration) -> anyhow::Result<Store> {
         let store = match (&self.endpoint, &self.data) {
             (Some(endpoint), _) => Store::remote(ClientConfig { attempt_timeout, ..self.config(endpoint)? }),
@@ -130,7 +128,7 @@ impl EngineArgs {
         if self.native { Ok(Engine::native()) } else { Ok(Engine::component()?) }
     }
 
-    /// What to call it in front of a person.
+    /// Its name for people.
     pub(crate) fn name(&self) -> &'static str {
         if self.native { "linked natively" } else { "a WebAssembly component" }
     }

@@ -37,7 +37,7 @@ struct Inner<T> {
 
 #[cfg(feature = "native")]
 impl Client<Http> {
-    /// A client of an ordinary program. Nothing is sent.
+    /// A client over this crate's own HTTP transport. Nothing is sent yet.
     ///
     /// # Errors
     /// Where the endpoint is no URL, or the TLS backend cannot be set up.
@@ -47,7 +47,7 @@ impl Client<Http> {
 }
 
 impl<T: Transport> Client<T> {
-    /// A client that sends by `transport`. Nothing is sent.
+    /// A client over `transport`. Nothing is sent yet.
     ///
     /// # Errors
     /// Where nothing can be signed for the endpoint, the region or the keys.
@@ -56,28 +56,28 @@ impl<T: Transport> Client<T> {
         Ok(Self { inner: Arc::new(Inner { transport, signer, config, counters: Counters::default() }) })
     }
 
-    /// How it was set up.
+    /// Its configuration.
     #[must_use]
     pub fn config(&self) -> &ClientConfig {
         &self.inner.config
     }
 
-    /// What carries its requests.
+    /// Its transport.
     #[must_use]
     pub fn transport(&self) -> &T {
         &self.inner.transport
     }
 
-    /// What was sent so far, by this client and its clones.
+    /// The counters of this client and its clones so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.inner.counters.read()
     }
 
-    /// Makes calls at the same time, each until it has a reply that is worth reading or the
-    /// deadline comes. Returns the replies in the order of the calls.
+    /// Sends calls at the same time, and sends each again until its reply needs no resend or the deadline
+    /// is reached. Returns the replies in the order of the calls.
     ///
-    /// What it took is added to `cost`.
+    /// Their cost is added to `cost`.
     pub async fn perform(&self, calls: &[Call], deadline: Instant, cost: &mut Cost) -> Vec<Reply> {
         let answered = match calls {
             [call] => vec![self.call(call, deadline).await],
@@ -88,13 +88,13 @@ impl<T: Transport> Client<T> {
         answered.into_iter().map(|(reply, _)| reply).collect()
     }
 
-    /// Makes one call, and returns its reply.
+    /// Sends one call, and returns its reply.
     pub async fn ask(&self, call: Call, deadline: Instant, cost: &mut Cost) -> Reply {
         let mut replies = self.perform(&[call], deadline, cost).await;
         replies.pop().unwrap_or_else(|| Reply::Failed("nothing was sent".into()))
     }
 
-    /// One call, with as many resends as it may have; and how often it was sent.
+    /// Sends one call with its resends. Returns the last reply, and how many times the call was sent.
     async fn call(&self, call: &Call, deadline: Instant) -> (Reply, u32) {
         let Inner { transport, signer, config, .. } = &*self.inner;
         let mut attempts = Attempts::new(config.waits);
@@ -124,7 +124,7 @@ impl<T: Transport> Client<T> {
                     );
                     transport.pause(wait).await;
                     if Instant::now() >= deadline {
-                        // The pause was too long: the last reply says more than that the time ran out.
+                        // No time is left after the pause. The last reply says more than a time-out.
                         return (reply, sent);
                     }
                 }

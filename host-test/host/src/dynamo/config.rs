@@ -1,30 +1,30 @@
-//! How a client is set up.
+//! The configuration of a client.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{credentials::Credentials, interpose::Interpose, resend::Waits, transport::REPLY_LIMIT_BYTES};
 
-/// How a client of the table is set up. [`ClientConfig::new`] holds sensible times for a table in the
-/// same region. What only the transport can do (`connect_timeout`, `reply_limit_bytes`) holds for
-/// this crate's own HTTP transport; others bring their own.
+/// The configuration of a client. [`ClientConfig::new`] sets times for a table in the same region.
+/// `connect_timeout` and `reply_limit_bytes` are used by this crate's own HTTP transport only; other
+/// transports have limits of their own.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Where the table is, an `http` or `https` URL without a path.
+    /// The table's endpoint: an `http` or `https` URL without a path.
     pub endpoint: String,
     /// The region to sign for.
     pub region: String,
     /// The credentials to sign with.
     pub credentials: Credentials,
-    /// How long it may take to connect.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long one attempt may take, whatever is left of the caller's deadline.
     pub attempt_timeout: Duration,
     /// The waits before a resend.
     pub waits: Waits,
-    /// The longest reply that is read, bytes; the rest is cut off, and what is cut off does not
-    /// count as an answer of the table.
+    /// The longest reply that is read, bytes. A longer one is cut off, and does not count as an answer of
+    /// the table.
     pub reply_limit_bytes: usize,
-    /// A hook between the client and the wire, for tests and tools.
+    /// A hook between the client and its transport, for tests and tools.
     pub interpose: Option<Arc<dyn Interpose>>,
 }
 

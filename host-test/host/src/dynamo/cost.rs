@@ -1,17 +1,17 @@
-//! What one sequence of calls took.
+//! The cost of one sequence of calls.
 
 use serde::Serialize;
 
-/// What it took to come to one decision. The follow-ups are not in it.
+/// The cost of one decision, without its follow-ups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Sequential waits for the table: the calls of one step are made at the same time.
+    /// Round trips: the calls of one step are sent at the same time and count once.
     pub round_trips: u32,
-    /// HTTP requests sent, with the resends.
+    /// HTTP requests, resends included.
     pub requests: u32,
     /// How many of the requests were sent again after a throttle, a conflict or a lost reply.
     pub resends: u32,
-    /// The operation of each call, in the order they were made; a resend is not counted again.
+    /// The operation of each call, in the order they were sent; resends are not counted again.
     #[serde(skip)]
     pub operations: Vec<&'static str>,
 }

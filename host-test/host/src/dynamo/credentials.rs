@@ -12,7 +12,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Credentials that stay as they are.
+    /// Fixed credentials.
     #[must_use]
     pub fn fixed(
         access_key_id: impl Into<String>,
@@ -37,7 +37,7 @@ impl Credentials {
         Self::from_lookup(|name| env::var(name).ok())
     }
 
-    /// As [`Credentials::from_env`], from wherever `lookup` finds a variable.
+    /// Like [`Credentials::from_env`], with the variables that `lookup` returns.
     ///
     /// # Errors
     /// Names the variable that is missing.

@@ -1,11 +1,11 @@
-//! Why a reply is not the table's answer, in words.
+//! Why a reply is not an answer of the table.
 
 use onewindow::{
     Reply,
     wire::{Classification, classify},
 };
 
-/// None where the reply is an answer; a condition that failed is one.
+/// The reason, as a sentence. None where the reply is an answer; a failed condition is one.
 pub(crate) fn failure(reply: &Reply) -> Option<String> {
     match classify(reply) {
         Classification::Data => None,

@@ -1,4 +1,4 @@
-//! The transport of ordinary programs: HTTP/1.1 by reqwest, on Tokio.
+//! The transport of ordinary programs: HTTP/1.1 with reqwest, on Tokio.
 
 use std::{error::Error, time::Duration};
 
@@ -108,7 +108,7 @@ fn is_loopback(url: &Url) -> bool {
     })
 }
 
-/// What happened, in a few words: reqwest's own sentence hides it behind the URL.
+/// The cause in a few words. reqwest's own message begins with the URL and hides it.
 fn reason(error: &reqwest::Error) -> String {
     let did = if error.is_connect() {
         "cannot connect"

@@ -1,7 +1,7 @@
 //! The table's client: signs each call, sends it, and sends again what may be sent again.
 //!
-//! It knows nothing of limits. What carries the requests is a [`Transport`]: [`Http`] in ordinary
-//! programs, and whatever the runtime has at an edge.
+//! It knows nothing about limits. A [`Transport`] carries the requests: [`Http`] in ordinary programs, the
+//! runtime's own client at an edge.
 
 mod client;
 mod config;

@@ -1,21 +1,20 @@
-//! When a call is sent again: exponential backoff, full jitter, inside the deadline.
+//! When a call is sent again: exponential backoff with full jitter, within the deadline.
 //!
-//! Whether a reply is worth another try at all is what the core's `classify` says; no error body
-//! is read here.
+//! Whether a call is sent again is decided by the core's `classify`; no error body is read here.
 
 use std::time::Duration;
 
 use onewindow::{Resend, wire::Classification};
 
-/// With less time than this no attempt is begun.
+/// With less time left than this, no attempt is begun.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// How long to wait between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// The first wait is drawn from zero to this; the next from zero to twice of it, and so on.
+    /// The first wait is random between zero and this. The upper bound doubles with each wait.
     pub first: Duration,
-    /// No wait is longer.
+    /// The largest upper bound.
     pub longest: Duration,
 }
 
@@ -26,21 +25,21 @@ impl Default for Waits {
     }
 }
 
-/// What to do about a reply.
+/// What to do with a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Hand it on.
+    /// Pass it on.
     Keep,
     /// Wait, and send the call again.
     After(Duration),
-    /// Send it again at once, signed by the table's clock, which is so far ahead of ours, ms.
+    /// Send the call again at once, signed with the table's time, which is this far ahead of the host's, ms.
     ByTheTablesClock(i64),
 }
 
 /// The attempts at one call.
 #[derive(Debug)]
 pub(super) struct Attempts {
-    /// The next wait is drawn from zero to this.
+    /// The next wait is random between zero and this.
     ceiling: Duration,
     longest: Duration,
     skew_corrected: bool,
@@ -52,8 +51,8 @@ impl Attempts {
         Self { ceiling: waits.first, longest: waits.longest, skew_corrected: false }
     }
 
-    /// What to do about the last attempt's reply, with so much time left. `offset_ms` is how far
-    /// the reply's `Date` is ahead of us.
+    /// What to do with the reply of the last attempt when `left` is the time that remains. `offset_ms` is how
+    /// far the reply's `Date` is ahead of the host's clock.
     pub(super) fn judge(
         &mut self,
         reply: &Classification,

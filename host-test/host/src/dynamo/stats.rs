@@ -1,4 +1,4 @@
-//! What a client has sent.
+//! The counters of a client.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const OPERATIONS: [&str; 6] =
     ["UpdateItem", "PutItem", "BatchGetItem", "TransactWriteItems", "CreateTable", "DescribeTable"];
 
-/// What a client has sent since it was made.
+/// What a client has sent since it was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// HTTP requests, with the resends and the follow-ups.
+    /// HTTP requests, resends and follow-ups included.
     pub requests: u64,
-    /// Sequential waits: calls that are made at the same time count once.
+    /// Round trips: calls that are sent at the same time count once.
     pub round_trips: u64,
-    /// The requests by operation; those never sent are left out.
+    /// The requests by operation; operations that were never sent are left out.
     pub operations: Vec<OperationStats>,
 }
 
-/// What was sent of one operation.
+/// The requests of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationStats {
     /// Its name, such as `UpdateItem`; `other` for what is not counted by name.
@@ -36,7 +36,7 @@ impl Stats {
             .map_or(0, |counted| counted.requests)
     }
 
-    /// What was sent since `earlier` was read.
+    /// The difference to `earlier`: what was sent since then.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: u64, then: u64| now.saturating_sub(then);

@@ -1,4 +1,4 @@
-//! What an engine is to the limiter: a maker of machines.
+//! The trait of an engine: it makes the machines that decide.
 
 use std::{any::Any, fmt};
 
@@ -11,16 +11,16 @@ use onewindow::{
 /// A sequence from a request to a decision `D`. It has no input or output of its own. See the loop
 /// of the crate [`onewindow`].
 pub trait Machine<D>: Send {
-    /// Reads the replies to the calls of the step before, in their order, and says what is next.
+    /// Reads the replies to the calls of the step before, in their order, and returns the next step.
     fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<D>;
 }
 
-/// What decides: the core, wherever it runs. It keeps nothing between requests.
+/// The core, wherever it runs. It keeps nothing between requests.
 pub trait Core: fmt::Debug + Send + Sync + 'static {
-    /// What to call it in front of a person.
+    /// Its name for people.
     fn name(&self) -> &'static str;
 
-    /// Waits until there is room for one more machine. None: there is always room.
+    /// Waits until there is room for one more machine. None: the number of machines is not limited.
     fn slot(&self) -> Option<BoxFuture<'_, Slot>> {
         None
     }
@@ -46,13 +46,33 @@ pub trait Core: fmt::Debug + Send + Sync + 'static {
     fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision>;
 }
 
-/// What a preview ends with.
+/// The result of a preview.
 #[derive(Clone, Debug)]
 pub struct PreviewDecision {
     /// The answer.
     pub outcome: PreviewOutcome,
     /// What the host may remember about the subject.
     pub hint: Hint,
+}
+
+#[cfg(feature = "contract")]
+impl onewindow::contract::Decided for PreviewDecision {
+    fn of(ending: onewindow::contract::Ending) -> Result<Self, onewindow::Error> {
+        use onewindow::contract::Ending;
+        let outcome = match ending {
+            Ending::Previewed(onewindow::contract::Previewed { report, hint }) => {
+                return Ok(Self { outcome: PreviewOutcome::Report(report), hint });
+            }
+            Ending::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
+            Ending::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
+            other => PreviewOutcome::Failed(other.into_error()),
+        };
+        Ok(Self { outcome, hint: Hint::default() })
+    }
+
+    fn failed(error: onewindow::Error) -> Self {
+        Self { outcome: PreviewOutcome::Failed(error), hint: Hint::default() }
+    }
 }
 
 /// Room for one machine, until it is dropped.

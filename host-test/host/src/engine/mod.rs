@@ -1,5 +1,5 @@
-//! Who decides: the core linked into this program, the component in wasmtime, or any other
-//! [`Core`]. All give machines of one shape, in the terms of the crate [`onewindow`].
+//! The engine that decides: the core linked into this program, the component in wasmtime, or any other
+//! [`Core`]. All make machines of the same form, with the types of the crate [`onewindow`].
 
 #[cfg(feature = "component")]
 pub mod component;
@@ -13,7 +13,7 @@ pub use component::{Component, ComponentError, ComponentOptions};
 pub use machine::{Core, Machine, PreviewDecision, Slot};
 pub use native::Native;
 
-/// What decides for a limiter. Cheap to clone.
+/// The engine of a limiter: it decides. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine(Arc<dyn Core>);
 

@@ -1,4 +1,4 @@
-//! The core without wasm: the same code, called directly.
+//! The core as a Rust library, without WebAssembly.
 
 use onewindow::{
     Acquire, AcquireRequest, Amount, Cascade, CascadeDecision, Decision, Hint, Limit, Preview, Reply, Settle,
@@ -7,7 +7,7 @@ use onewindow::{
 
 use super::machine::{Core, Machine, PreviewDecision};
 
-/// The core as a Rust library.
+/// The engine that calls the core directly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 

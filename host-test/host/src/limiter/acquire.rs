@@ -1,4 +1,4 @@
-//! Requests for tokens of one entity.
+//! Requests that debit one entity.
 
 use std::mem;
 
@@ -31,7 +31,7 @@ impl<T: Transport> Limiter<T> {
         .await
     }
 
-    /// An outcome as an error is one that no machine decided.
+    /// An outcome as an error was not decided by a machine.
     async fn decide(&self, mut request: AcquireRequest, cost: &mut Cost) -> Result<Decision, Outcome> {
         let (hints, configurations) = (&self.inner.hints, &self.inner.configurations);
         let key = request.subject.hint_key();
@@ -71,7 +71,7 @@ impl From<Undecided> for Outcome {
     }
 }
 
-/// A decision that no machine made.
+/// A decision that was not made by a machine.
 fn bare(outcome: Outcome) -> Decision {
     Decision { outcome, limits: Vec::new(), follow_ups: Vec::new(), hint: Hint::default() }
 }

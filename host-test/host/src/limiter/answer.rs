@@ -1,11 +1,11 @@
-//! What a limiter answers.
+//! The answers of a limiter.
 
 use onewindow::{CascadeDecision, Decision, Lease, Outcome, PreviewOutcome, Settlement};
 
 use super::telemetry::{AnswerRecord, Recorded};
 use crate::dynamo::Cost;
 
-/// The answer to a request for tokens.
+/// The answer to an acquire.
 #[derive(Clone, Debug)]
 #[must_use = "it says whether the tokens were debited"]
 pub struct Answer {
@@ -46,7 +46,7 @@ impl Recorded for Answer {
     }
 }
 
-/// The answer to a request for tokens of an entity and of those above it.
+/// The answer to an acquire of an entity and of those above it.
 #[derive(Clone, Debug)]
 #[must_use = "it says whether the tokens were debited"]
 pub struct CascadeAnswer {

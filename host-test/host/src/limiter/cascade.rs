@@ -1,4 +1,4 @@
-//! Requests for tokens of an entity and of every entity above it.
+//! Requests that debit an entity and every entity above it.
 
 use std::{iter, mem};
 
@@ -12,11 +12,10 @@ use super::{
 use crate::dynamo::{Cost, Transport};
 
 impl<T: Transport> Limiter<T> {
-    /// Debits tokens from an entity and from every entity above it: from all or from none.
+    /// Debits an entity and every entity above it: all or none.
     ///
-    /// Which entity is above which is what the items and the entities' records say; it is
-    /// remembered, so that the steady state is one round trip. Limits that the request leaves out are
-    /// read from the table for each level
+    /// Items and entities' records name the parents. The chain is remembered, so that the steady state
+    /// takes one round trip. Limits that the request leaves out are read from the table for each level
     /// ([`LimiterOptions::keep_configuration_for`](super::LimiterOptions::keep_configuration_for)).
     /// There is a lease for each level, to be settled by itself.
     pub async fn acquire_cascading(&self, request: AcquireRequest) -> CascadeAnswer {
@@ -33,7 +32,7 @@ impl<T: Transport> Limiter<T> {
         .await
     }
 
-    /// An outcome as an error is one that no machine decided.
+    /// An outcome as an error was not decided by a machine.
     async fn decide_cascading(
         &self,
         request: AcquireRequest,
@@ -87,7 +86,7 @@ impl<T: Transport> Limiter<T> {
     }
 }
 
-/// A decision that no machine made.
+/// A decision that was not made by a machine.
 fn bare(outcome: Outcome) -> CascadeDecision {
     CascadeDecision { outcome, decided_by: 0, levels: Vec::new(), follow_ups: Vec::new() }
 }

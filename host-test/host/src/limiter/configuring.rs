@@ -8,19 +8,20 @@ use super::Limiter;
 use crate::dynamo::{Cost, Transport};
 
 impl<T: Transport> Limiter<T> {
-    /// The id of a namespace, from its name in the table's registry. To be kept: it never changes.
+    /// The id of the namespace with this name, read from the table. It never changes, so keep it.
     ///
     /// # Errors
-    /// Where there is none of that name, or the table does not answer.
+    /// Where there is no namespace of that name, or the table does not answer.
     pub async fn namespace_id(&self, table: &str, name: &str) -> Result<String, Outcome> {
         let call = config::namespace_call(table, name)?;
         let reply = self.client().ask(call, self.deadline(), &mut Cost::default()).await;
         config::namespace_id(name, &reply)
     }
 
-    /// Fills in the limits that a caller left to the table. None: it did not.
+    /// Fills in the limits of a request that brings none, from the table's configuration. None: the request
+    /// brings limits, or this limiter reads no configuration.
     ///
-    /// What is read for this very request is true at this moment; what was kept may not be (R15).
+    /// Only configuration that is read for this very request is authoritative (R15).
     pub(super) async fn fill_in(
         &self,
         request: &mut AcquireRequest,

@@ -1,4 +1,4 @@
-//! The loop of the crate `onewindow`: step, calls, replies, step, until a decision comes.
+//! The loop that drives a machine: step, calls, replies, and again, until it decides.
 
 use std::{pin::pin, time::Instant};
 
@@ -11,16 +11,16 @@ use crate::{
     engine::{Engine, Machine, Slot},
 };
 
-/// Steps of a machine at most; the core itself ends well below.
+/// The most steps of a machine. The core needs far fewer.
 const MAX_STEPS: usize = 64;
 
 /// Why there is no decision.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Undecided {
-    /// More requests are under way than there is room for.
+    /// More requests are in progress than there is room for.
     #[error("no room for the request came free in time")]
     Busy,
-    /// A machine that never comes to a decision is broken.
+    /// The machine made more steps than a correct one can.
     #[error("the engine has not decided after {MAX_STEPS} round trips; tokens may have been taken")]
     Runaway,
 }
@@ -51,7 +51,7 @@ impl<T: Transport> Limiter<T> {
         Err(Undecided::Runaway)
     }
 
-    /// Room for the machine, where the engine has only so much.
+    /// Waits for room for the machine, where the engine limits their number.
     async fn slot(&self, deadline: Instant) -> Result<Option<Slot>, Undecided> {
         let Some(slot) = self.engine().slot() else { return Ok(None) };
         let left = deadline.saturating_duration_since(Instant::now());

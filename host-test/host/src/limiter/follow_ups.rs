@@ -1,4 +1,4 @@
-//! What is done after the answer. Nobody waits for it but [`Limiter::flush`](super::Limiter::flush).
+//! The calls after the answer. Only [`Limiter::flush`](super::Limiter::flush) waits for them.
 
 use std::{
     fmt,
@@ -16,17 +16,17 @@ use onewindow::Call;
 
 use crate::dynamo::{Client, Cost, Transport, failure};
 
-/// When the calls that follow an answer are made.
+/// When follow-ups are sent.
 #[derive(Debug)]
 pub enum AfterAnswer<T> {
-    /// At the next [`Limiter::flush`](super::Limiter::flush): for edge guests, since only they know
-    /// when their answer has gone out.
+    /// At the next [`Limiter::flush`](super::Limiter::flush), for edge guests: only the guest knows when
+    /// its answer was sent.
     Keep,
-    /// At once, in a task that this function spawns.
+    /// At once, in a task that this function spawns for them.
     Spawn(fn(FollowUp<T>)),
 }
 
-/// Calls that follow an answer.
+/// The follow-ups of one answer.
 #[derive(Debug)]
 #[must_use = "they are not made before it is run"]
 pub struct FollowUp<T> {
@@ -36,12 +36,12 @@ pub struct FollowUp<T> {
     open: Open,
 }
 
-/// What became of the follow-ups.
+/// The results of the follow-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FollowUpStats {
     /// Calls made.
     pub calls: u64,
-    /// Calls that never got an answer of the table's. A condition that failed is an answer.
+    /// Calls that the table never answered. A failed condition is an answer.
     pub failed: u64,
 }
 
@@ -54,7 +54,7 @@ impl<T: Transport> FollowUp<T> {
             open.0.calls.fetch_add(1, Ordering::Relaxed);
             if let Some(reason) = failure(reply) {
                 open.0.failed.fetch_add(1, Ordering::Relaxed);
-                // Safe: the next use of the shard finds out by itself, and the caller was answered.
+                // This is safe: the next request on the shard makes up for it, and the caller was answered.
                 tracing::warn!(operation = call.operation, %reason, "a follow-up failed");
             }
         }
@@ -71,12 +71,12 @@ pub(super) struct FollowUps<T> {
 }
 
 impl<T: Transport> FollowUps<T> {
-    /// Each may take `within`, resends and all.
+    /// Each may take `within`, resends included.
     pub(super) fn new(after: AfterAnswer<T>, within: Duration) -> Self {
         Self { after, within, kept: Mutex::default(), counts: Arc::default() }
     }
 
-    /// Begins or keeps the calls; how many they are.
+    /// Begins or keeps the calls. Returns their number.
     pub(super) fn begin(&self, client: &Client<T>, calls: Vec<Call>) -> usize {
         let begun = calls.len();
         if begun > 0 {
@@ -92,7 +92,7 @@ impl<T: Transport> FollowUps<T> {
         FollowUp { client: client.clone(), calls, within: self.within, open: Open::new(&self.counts) }
     }
 
-    /// Makes what is kept, and waits for what is under way.
+    /// Sends the kept calls, and waits for all that are in progress.
     pub(super) async fn flush(&self, client: &Client<T>) {
         let kept = mem::take(&mut *lock(&self.kept));
         if !kept.is_empty() {
@@ -124,7 +124,7 @@ struct Counts {
     open: Mutex<OpenCount>,
 }
 
-/// Follow-ups that are not done, and who waits for their end.
+/// The number of follow-ups that are not done, and the tasks that wait for their end.
 #[derive(Default)]
 struct OpenCount {
     follow_ups: usize,
@@ -137,7 +137,7 @@ impl fmt::Debug for OpenCount {
     }
 }
 
-/// Counts a follow-up as long as it lives, whatever ends it.
+/// Counts as one follow-up that is not done, until it is dropped for whatever reason.
 #[derive(Debug)]
 struct Open(Arc<Counts>);
 

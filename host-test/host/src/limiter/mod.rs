@@ -1,7 +1,7 @@
 //! The limiter: an engine, a client and a clock, and the loop between them.
 //!
-//! Each request for tokens is a `tracing` span `onewindow.acquire` at the level debug, with the outcome,
-//! round trips, requests, resends, the reset instant and the wait; no entity is named.
+//! Each acquire is a `tracing` span `onewindow.acquire` at the level debug, with the outcome, round trips,
+//! requests, resends, the reset instant and the wait; no entity is named.
 
 mod acquire;
 mod answer;
@@ -36,8 +36,8 @@ use crate::{
 
 /// Enforces limits on a table. Cheap to clone; clones share everything.
 ///
-/// Dropping one of its futures half-way is like a crash of the host: nothing is admitted that was not
-/// written, and what was written stays debited.
+/// Dropping one of its futures before it ends is like a crash of the host: nothing is admitted that was
+/// not written, and what was written stays debited.
 pub struct Limiter<#[cfg(feature = "native")] T = Http, #[cfg(not(feature = "native"))] T> {
     inner: Arc<Inner<T>>,
 }
@@ -56,7 +56,7 @@ struct Inner<T> {
 impl Limiter<Http> {
     /// A limiter for an ordinary program. Nothing is sent.
     ///
-    /// It runs inside a Tokio runtime, where it spawns what follows an answer.
+    /// It must run inside a Tokio runtime, where it spawns the follow-ups.
     #[must_use]
     pub fn new(engine: impl Into<Engine>, client: Client, options: LimiterOptions) -> Self {
         let spawn = |follow_up: FollowUp<Http>| drop(tokio::spawn(follow_up.run()));
@@ -88,13 +88,13 @@ impl<T: Transport> Limiter<T> {
         }
     }
 
-    /// Makes the follow-ups that are kept, and waits until all that were begun are done. To be called
-    /// before a process ends; by an edge guest after each answer.
+    /// Sends the follow-ups that are kept, and waits until all follow-ups are done. Call it before the
+    /// process ends; in an edge guest, after each answer.
     pub async fn flush(&self) {
         self.inner.follow_ups.flush(&self.inner.client).await;
     }
 
-    /// What became of the follow-ups.
+    /// The results of the follow-ups so far.
     #[must_use]
     pub fn follow_up_stats(&self) -> FollowUpStats {
         self.inner.follow_ups.stats()
@@ -107,7 +107,7 @@ impl<T: Transport> Limiter<T> {
         self.inner.configurations.clear();
     }
 
-    /// Who decides.
+    /// The engine that decides.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.inner.engine
@@ -119,7 +119,7 @@ impl<T: Transport> Limiter<T> {
         &self.inner.client
     }
 
-    /// How it behaves.
+    /// Its options.
     #[must_use]
     pub fn options(&self) -> &LimiterOptions {
         &self.inner.options
@@ -131,7 +131,7 @@ impl<T: Transport> Limiter<T> {
         self.inner.options.clock.now_ms()
     }
 
-    /// Until when a caller waits who asks now.
+    /// The deadline of a request that begins now.
     fn deadline(&self) -> Instant {
         Instant::now() + self.inner.options.deadline
     }
@@ -140,7 +140,7 @@ impl<T: Transport> Limiter<T> {
         self.inner.options.recorder.as_ref()
     }
 
-    /// Begins what follows an answer; how many calls it is.
+    /// Begins or keeps the follow-ups of an answer. Returns the number of calls.
     fn begin(&self, calls: Vec<Call>) -> usize {
         self.inner.follow_ups.begin(&self.inner.client, calls)
     }

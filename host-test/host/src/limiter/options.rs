@@ -1,4 +1,4 @@
-//! How a limiter behaves.
+//! The options of a limiter.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::clock::Clock;
 
 /// What to do with a request that the table did not answer in time.
 ///
-/// It does not matter where the table *refuses* us: a wrong set-up must not become an unlimited
+/// Where the table *refuses* the host, this is not used: a wrong set-up must not become an unlimited
 /// quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnavailable {
@@ -18,30 +18,30 @@ pub enum OnUnavailable {
     Block,
 }
 
-/// How a limiter behaves.
+/// The options of a limiter.
 #[derive(Clone, Debug)]
 pub struct LimiterOptions {
     /// The clock that windows are read against.
     pub clock: Clock,
-    /// How long a caller waits for an answer at most, resends and all.
+    /// How long a caller waits for an answer at most, resends included.
     pub deadline: Duration,
-    /// How long a follow-up may take, resends and all. Nobody waits for it.
+    /// How long a follow-up may take, resends included. Nobody waits for it.
     pub follow_up_deadline: Duration,
     /// What to do where the table did not answer in time.
     pub on_unavailable: OnUnavailable,
     /// Subjects remembered at most; about 200 bytes each. 0 remembers nothing.
     pub remembered_subjects: usize,
-    /// How long a rejection that the table gave is repeated without asking the table, at most.
+    /// How long a rejection by the table is repeated from memory, at most.
     ///
-    /// Such a rejection costs nothing, where one that reaches the table costs a write unit. It
-    /// is never repeated beyond the instant it was reported for; this bounds how long an operator's
-    /// top-up or reset goes unnoticed here. Zero asks the table each time.
+    /// A repeated rejection costs nothing; one that reaches the table costs a write unit. It is never
+    /// repeated after its reset instant. This option bounds how long an operator's top-up or reset goes
+    /// unnoticed by this host. With zero, every request goes to the table.
     pub repeat_rejections_for: Duration,
-    /// How long configuration that was read from the table (section 8) is kept. It is read for
-    /// requests that bring no limits of their own, in one batch. None: the table's is never read,
-    /// and such a request uses every limit as the item has it.
+    /// How long configuration that was read from the table (section 8) is kept. It is read for requests
+    /// that bring no limits, in one batch. None: it is never read, and a request without limits uses
+    /// every limit as the item stores it.
     pub keep_configuration_for: Option<Duration>,
-    /// Is called with a record of every answer.
+    /// A function that is called with a record of every answer.
     pub recorder: Option<Recorder>,
 }
 

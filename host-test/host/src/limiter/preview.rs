@@ -1,4 +1,4 @@
-//! What is left, read without a write.
+//! Previews: what is left, read without a write.
 
 use onewindow::{Limit, Outcome, PreviewOutcome, Subject};
 
@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl<T: Transport> Limiter<T> {
-    /// Reads what is left and writes nothing. `limits` left empty: whatever the items know.
+    /// Reads what is left and writes nothing. Where `limits` is empty, the limits are those that the items
+    /// store.
     pub async fn preview(&self, subject: Subject, limits: Vec<Limit>) -> Previewed {
         recorded(self.recorder(), async {
             let mut cost = Cost::default();
@@ -19,7 +20,7 @@ impl<T: Transport> Limiter<T> {
         .await
     }
 
-    /// An outcome as an error is one that no machine decided.
+    /// An outcome as an error was not decided by a machine.
     async fn read(
         &self,
         subject: Subject,

@@ -1,4 +1,4 @@
-//! Leases, corrected to what was really used.
+//! Settlements: leases are corrected to what was really used.
 
 use onewindow::{Amount, Lease, Settlement};
 
@@ -6,7 +6,8 @@ use super::{Limiter, answer::Settled, drive::Undecided, telemetry::recorded};
 use crate::dynamo::{Cost, Transport};
 
 impl<T: Transport> Limiter<T> {
-    /// Corrects a lease to what was really used: 0 releases, a limit left out keeps its estimate.
+    /// Corrects a lease to what was really used: 0 credits the whole estimate, a limit left out keeps its
+    /// estimate.
     ///
     /// `lease` is what [`Lease::encode`] wrote, on this host or another.
     pub async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settled {

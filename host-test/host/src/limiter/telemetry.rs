@@ -1,6 +1,5 @@
-//! What an answer took and what it was, for logs and metrics: a record for each answer, and a
-//! `tracing` span for each request for tokens, which a subscriber such as `tracing-opentelemetry`
-//! exports as it is.
+//! Logs and metrics: a record for each answer, and a `tracing` span for each acquire, which a subscriber
+//! such as `tracing-opentelemetry` exports as it is.
 //!
 //! No entity and no resource is named: an entity's id is often an API key.
 
@@ -16,18 +15,18 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::dynamo::Cost;
 
-/// An answer, as logs and metrics want it. It is displayed as one line of JSON.
+/// The record of an answer, for logs and metrics. It is displayed as one line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnswerRecord {
     /// `acquire`, `settle` or `preview`.
     pub operation: &'static str,
-    /// What it came to, in the words of the contract: `admitted`, `settled`, `report`, …
+    /// The result, by its name in the contract: `admitted`, `settled`, `report`, …
     pub outcome: &'static str,
-    /// Whether a request was let through although the table did not answer.
+    /// Whether the request was let through although the table did not answer.
     pub degraded: bool,
-    /// How long it took, ms.
+    /// The latency, ms.
     pub latency_ms: f64,
-    /// What it took.
+    /// Its cost: round trips and requests.
     #[serde(flatten)]
     pub cost: Cost,
     /// The latest reset that was reported, epoch ms; none where no window is live.
@@ -52,7 +51,7 @@ impl AnswerRecord {
         }
     }
 
-    /// The record of a request for tokens.
+    /// The record of an acquire.
     pub(super) fn of_outcome(outcome: &Outcome, limits: &[LimitStatus], degraded: bool, cost: &Cost) -> Self {
         let resets_at_ms = limits.iter().filter_map(|limit| limit.resets_at_ms).max();
         let retry_after_ms = match outcome {
@@ -109,7 +108,7 @@ pub(super) trait Recorded {
     fn record(&self) -> AnswerRecord;
 }
 
-/// Gives the recorder, where there is one, the record of the answer.
+/// Passes the record of the answer to the recorder, where there is one.
 pub(super) async fn recorded<A: Recorded>(recorder: Option<&Recorder>, answer: impl Future<Output = A>) -> A {
     let began = Instant::now();
     let answer = answer.await;
@@ -123,7 +122,7 @@ fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// Answers within a span of its own. Its duration is the latency.
+/// Runs the request within a span of its own, whose duration is the latency.
 pub(super) async fn in_span<A: Recorded>(answer: impl Future<Output = A>) -> A {
     let span = tracing::debug_span!(
         "onewindow.acquire",
@@ -145,7 +144,7 @@ fn fill_in(span: &Span, record: &AnswerRecord) {
     span.record("outcome", record.outcome);
     let Cost { round_trips, requests, resends, .. } = &record.cost;
     span.record("round_trips", round_trips).record("requests", requests).record("resends", resends);
-    // What is none stays empty.
+    // A value that is none leaves its field empty.
     span.record("resets_at_ms", record.resets_at_ms);
     span.record("retry_after_ms", record.retry_after_ms);
 }

@@ -1,4 +1,4 @@
-//! The limiter over a transport that is a script, as an edge guest uses it.
+//! The limiter over a scripted transport, as an edge guest uses it.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use onewindow::{AcquireRequest, Amount, Limit, Outcome, Reply, Subject};
 use super::*;
 use crate::dynamo::{ClientConfig, Cost, Credentials, Received};
 
-/// Answers with these, one after another, and then not at all; keeps what was sent.
+/// Answers with these replies, one after another, and then with none. Keeps what was sent.
 #[derive(Debug, Default)]
 struct Script {
     answers: Mutex<VecDeque<Received>>,

@@ -1,4 +1,4 @@
-//! A map with a bound, for everything that is remembered.
+//! A bounded map, for everything that a limiter remembers.
 
 use std::{
     collections::HashMap,
@@ -6,8 +6,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Two generations: an entry that is used moves to the young one. When that is full, the old one is
-/// dropped and the young one becomes the old one. Half of the bound is always the most recently used.
+/// A map of two generations. An entry that is used moves to the young generation. When that is full, the old
+/// one is dropped, and the young one becomes the old one. So the most recently used entries, half of the
+/// bound, are always kept.
 #[derive(Debug)]
 pub(super) struct Bounded<V> {
     /// Entries in one generation; 0 remembers nothing.
@@ -34,13 +35,13 @@ impl<V> Default for Generations<V> {
 }
 
 impl<V> Bounded<V> {
-    /// Holds so many entries at most; 0 holds none.
+    /// A map of at most this many entries; 0 holds none.
     pub(super) fn new(bound: usize) -> Self {
         Self { generation: bound.div_ceil(2), generations: Mutex::default() }
     }
 
     pub(super) fn lock(&self) -> Entries<'_, V> {
-        // What a panic left behind is a map like any other.
+        // After a panic in another thread the map is still valid.
         let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         Entries { generation: self.generation, generations }
     }

@@ -6,7 +6,7 @@ use super::bounded::Bounded;
 pub(crate) struct Chains(Bounded<Vec<String>>);
 
 impl Chains {
-    /// Remembers the chains of so many entities; 0 remembers nothing.
+    /// Remembers the chains of at most this many entities; 0 remembers nothing.
     pub(crate) fn new(bound: usize) -> Self {
         Self(Bounded::new(bound))
     }

@@ -13,12 +13,12 @@ use super::bounded::Bounded;
 pub(crate) struct Configurations(Bounded<(Instant, Arc<Configuration>)>);
 
 impl Configurations {
-    /// Keeps the configuration of so many subjects; 0 keeps none.
+    /// Keeps the configuration of at most this many subjects; 0 keeps none.
     pub(crate) fn new(bound: usize) -> Self {
         Self(Bounded::new(bound))
     }
 
-    /// What was read less than `keep_for` ago.
+    /// The configuration, where it was read less than `keep_for` ago.
     pub(crate) fn get(&self, key: &str, keep_for: Duration) -> Option<Arc<Configuration>> {
         let mut entries = self.0.lock();
         let (read, configuration) = entries.get(key)?;

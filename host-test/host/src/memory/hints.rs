@@ -1,4 +1,4 @@
-//! The hints of the last decisions.
+//! The hints of earlier decisions.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ struct Entry {
 }
 
 impl Hints {
-    /// Remembers so many subjects; 0 remembers nothing.
+    /// Remembers at most this many subjects; 0 remembers nothing.
     pub(crate) fn new(bound: usize) -> Self {
         Self(Bounded::new(bound))
     }
@@ -25,11 +25,11 @@ impl Hints {
         self.0.lock().get(key).map(|entry| entry.hint.clone())
     }
 
-    /// The hint, where it may hold a rejection that is still to be repeated.
+    /// The hint, where it holds rejections and is young enough to repeat them.
     pub(crate) fn rejecting(&self, key: &str, now_ms: u64, repeat_for: Duration) -> Option<Hint> {
         let mut entries = self.0.lock();
         let entry = entries.get(key)?;
-        // A clock that was set back says nothing about the age.
+        // Where the clock was set back, the age is unknown.
         let age_ms = now_ms.checked_sub(entry.learned_ms)?;
         let fresh = u128::from(age_ms) < repeat_for.as_millis();
         (fresh && !entry.hint.rejections.is_empty()).then(|| entry.hint.clone())
@@ -40,7 +40,7 @@ impl Hints {
         self.0.lock().put(hint.key.clone(), Entry { hint, learned_ms });
     }
 
-    /// Learns a shard count alone: what is known of rejections stays.
+    /// Raises the shard count only; the known rejections stay.
     pub(crate) fn learn_shard_count(&self, hint: Hint, learned_ms: u64) {
         let mut entries = self.0.lock();
         match entries.get(&hint.key) {

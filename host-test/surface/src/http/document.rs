@@ -1,4 +1,4 @@
-//! The answer to a request as one JSON document, whoever asks.
+//! The answer to a request as one JSON document, the same for every host and for the command.
 
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use onewindow::{
@@ -74,8 +74,7 @@ struct ShardDocument {
 }
 
 impl Document {
-    /// The answer to a request for tokens; `degraded` where it is let through although the table
-    /// did not answer.
+    /// The answer to an acquire. `degraded`: it is let through although the table did not answer.
     #[must_use]
     pub fn of_decision(request: &[Amount], decision: &Decision, degraded: bool) -> Self {
         let limits = || decision.limits.iter().map(LimitDocument::from).collect::<Vec<_>>();
@@ -170,7 +169,7 @@ impl Document {
             Content::Previewed(content) => serde_json::to_string(content),
             Content::Problem(content) => serde_json::to_string(content),
         };
-        // Strings, numbers and lists of them: nothing that JSON cannot hold.
+        // It consists of strings, numbers and lists of them, so it can always be written as JSON.
         json.unwrap_or_default()
     }
 

@@ -11,8 +11,7 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// The largest integer of a structured field (RFC 9651): 15 digits.
 const LARGEST: u64 = 999_999_999_999_999;
 
-/// How the `RateLimit` field is written: `draft-ietf-httpapi-ratelimit-headers` has changed its
-/// parameters' names.
+/// The form of the `RateLimit` field: `draft-ietf-httpapi-ratelimit-headers` has renamed its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldForm {
     /// `r`, what remains, and `t`, seconds until the reset: up to draft 10.
@@ -27,7 +26,7 @@ pub(super) fn whole_seconds(ms: u64) -> u64 {
     ms.div_ceil(1000).max(1)
 }
 
-/// Writes the fields for the limits a request named. What cannot stand in a field is left out.
+/// Writes the fields for the limits a request named. What a field cannot hold is left out.
 pub(super) fn write(
     headers: &mut HeaderMap,
     form: FieldForm,
@@ -50,7 +49,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, items: impl Iterator<Item =
     }
 }
 
-/// `"session";q=100;w=18000`: the quota, and the seconds in which it comes back whole.
+/// A policy such as `"session";q=100;w=18000`: the quota, and its window's length in seconds.
 fn policy(status: &LimitStatus, limit: Option<&Limit>) -> String {
     let mut item = format!("\"{}\";q={}", status.name, status.capacity.min(LARGEST));
     let seconds = limit.and_then(|limit| match limit.recovery {
@@ -66,7 +65,7 @@ fn policy(status: &LimitStatus, limit: Option<&Limit>) -> String {
     item
 }
 
-/// `"session";r=99;t=17999`: what is left, and the seconds until the reset where there is one.
+/// A limit such as `"session";r=99;t=17999`: what is left, and the seconds until the reset, if there is one.
 fn rate_limit(status: &LimitStatus, form: FieldForm, now_ms: u64) -> String {
     let (left, until) = match form {
         FieldForm::Remaining => ("r", "t"),

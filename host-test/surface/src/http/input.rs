@@ -1,4 +1,4 @@
-//! Request bodies, and what they mean.
+//! Request bodies and queries, read into requests.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub(super) struct SettleInput {
     pub(super) actual: Amounts,
 }
 
-/// The body of a preview, and its query: there it has no limits.
+/// The body of a preview, or its query. A query has no limits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PreviewInput {
@@ -44,7 +44,7 @@ pub(super) struct PreviewQuery {
     pub(super) resource: String,
 }
 
-/// `{ "session": 1, … }`, in its order.
+/// Amounts such as `{ "session": 1, … }`, in their order.
 #[derive(Debug)]
 pub(super) struct Amounts(pub(super) Vec<Amount>);
 

@@ -10,11 +10,11 @@ use serde::{
 /// The largest number that every JSON reader reads exactly.
 const EXACT: u64 = 1 << 53;
 
-/// A count that is read: a number up to 2^53, or digits in a string.
+/// A count in a request: a number up to 2^53, or digits in a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count(pub(super) u64);
 
-/// A number that is written: as a string where it is beyond 2^53 either way.
+/// A number in an answer: as a string where it is above 2^53 or below -2^53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JsonNumber(i128);
 
@@ -56,7 +56,7 @@ impl Visitor<'_> for CountVisitor {
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
         if number > EXACT {
-            // Many writers have rounded it by now.
+            // Many JSON writers have already rounded such a number.
             return Err(E::invalid_value(Unexpected::Unsigned(number), &self));
         }
         Ok(Count(number))

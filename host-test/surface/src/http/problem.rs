@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{fields, status::LimitDocument};
 
-/// A problem: what it is, and what a client can do about it.
+/// A problem, for a client: its kind, and what the client can do.
 #[derive(Debug, Serialize)]
 pub(super) struct Problem {
     #[serde(rename = "type")]
@@ -21,7 +21,7 @@ pub(super) struct Problem {
     quota: Option<Box<QuotaDetails>>,
 }
 
-/// What a 429 says beyond that.
+/// The further members of a 429.
 #[derive(Debug, Serialize)]
 pub(super) struct QuotaDetails {
     #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +37,7 @@ impl Problem {
         Self { kind, title, status: status.as_u16(), detail, quota: None }
     }
 
-    /// Not now: the quota is used up, or others were faster.
+    /// Rejected or contended: the limit is used up, or other writers were faster.
     pub(super) fn quota_exceeded(detail: String, details: QuotaDetails) -> Self {
         Self {
             quota: Some(Box::new(details)),
@@ -50,7 +50,7 @@ impl Problem {
         }
     }
 
-    /// The table cannot be asked.
+    /// The table did not answer.
     pub(super) fn unavailable(detail: String) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -80,7 +80,7 @@ impl Problem {
         )
     }
 
-    /// The table refuses us.
+    /// The table refuses the host.
     pub(super) fn misconfigured(detail: String) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -90,7 +90,7 @@ impl Problem {
         )
     }
 
-    /// The request is not what was expected.
+    /// The request is invalid.
     pub(super) fn malformed(detail: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "urn:onewindow:problem:invalid-request", "Invalid request", detail)
     }
@@ -107,7 +107,7 @@ impl Problem {
         response
     }
 
-    /// What HTTP itself has a word for.
+    /// A problem that is only an HTTP status, such as 404.
     pub(super) fn http(status: StatusCode, detail: String) -> Self {
         Self::new(status, "about:blank", status.canonical_reason().unwrap_or("Error"), detail)
     }

@@ -1,4 +1,4 @@
-//! The routes: from a request to a response.
+//! The service: its routes take a request and return a response.
 
 use http::{
     HeaderValue, Method, Response, StatusCode, Uri,
@@ -18,25 +18,25 @@ use super::{
 /// The longest request body that is read, bytes.
 pub const BODY_LIMIT_BYTES: usize = 64 << 10;
 
-/// What the HTTP surface serves.
+/// The HTTP surface with its limiter and its settings.
 #[derive(Clone, Debug)]
 pub struct Service<T> {
-    /// Enforces the limits.
+    /// The limiter that enforces the limits.
     pub limiter: Limiter<T>,
     /// The table.
     pub table: String,
     /// The namespace id of every key.
     pub namespace: String,
-    /// The limits of a request that brings none.
+    /// The limits of requests that bring none.
     pub limits: Vec<Limit>,
-    /// How the `RateLimit` field is written.
+    /// The form of the `RateLimit` field.
     pub field_form: FieldForm,
     /// The origin of a page that may read `GET /preview` from elsewhere (CORS), `*` for any.
     pub allow_origin: Option<HeaderValue>,
 }
 
-/// A request's body: what was read of it, of which a byte more than [`BODY_LIMIT_BYTES`] is
-/// enough, or why it could not be read.
+/// A request's body, or why it could not be read. Reading one byte more than [`BODY_LIMIT_BYTES`] is
+/// enough.
 pub type Body = Result<Vec<u8>, String>;
 
 type Handled = Result<Response<String>, Problem>;
@@ -98,7 +98,7 @@ impl<T: Transport> Service<T> {
     }
 
     async fn settle(&self, SettleInput { lease, actual }: SettleInput) -> Handled {
-        // A lease is signed by nobody: one for another namespace is not ours to touch.
+        // A lease is not signed, so one that names another namespace is refused.
         let subject = Lease::decode(&lease)?.subject(&self.table);
         if subject.namespace != self.namespace {
             return Err(Problem::malformed(format!(
@@ -122,23 +122,23 @@ impl<T: Transport> Service<T> {
         Subject::new(&self.table, &self.namespace, entity, resource)
     }
 
-    /// A request's own limits win.
+    /// The limits of the request, or the service's where it brings none.
     fn limits_or(&self, own: Option<Vec<Limit>>) -> Vec<Limit> {
         own.unwrap_or_else(|| self.limits.clone())
     }
 }
 
-/// Reads limits as the surface's `limits` are written: `[{ "name", "capacity", … }]`.
+/// Reads limits in the form of a request's `limits`: `[{ "name", "capacity", … }]`.
 ///
 /// # Errors
-/// Says what was expected, and where.
+/// Names what was expected, and where.
 pub fn limits_from_json(json: &str) -> Result<Vec<Limit>, Error> {
     serde_json::from_str::<Limits>(json)
         .map(|limits| limits.0)
         .map_err(|error| Error { code: ErrorCode::InvalidRequest, message: format!("the limits: {error}") })
 }
 
-/// The answer where there is no service at all: it is set up wrongly.
+/// The answer where the service could not be set up.
 #[must_use]
 pub fn misconfigured(reason: String) -> Response<String> {
     Problem::misconfigured(reason).into_response()

@@ -1,4 +1,4 @@
-//! Where a limit stands, as the surface writes it.
+//! The status of a limit, as the surface writes it.
 
 use onewindow::LimitStatus;
 use serde::Serialize;

@@ -11,7 +11,7 @@ use onewindow::Call;
 use onewindow_host::dynamo::{Before, Interpose};
 use tokio::sync::{Notify, Semaphore};
 
-/// Open at first.
+/// A gate in front of a client's requests. It is open at first.
 pub(super) struct Gate {
     closed: AtomicBool,
     permits: Semaphore,

@@ -1,4 +1,4 @@
-//! `onewindow demo`: a session, played through real HTTP against a real engine on loopback, with a virtual
+//! `onewindow demo`: plays a session over HTTP against the embedded engine on loopback, with a virtual
 //! clock. Every run prints the same.
 
 mod chart;

@@ -121,7 +121,7 @@ impl Output {
         println!("{}", Value::Object(line));
     }
 
-    /// How far something long has come, on a terminal; nothing of it stays there.
+    /// Shows the progress of something long on a terminal, and erases it at the end.
     pub(super) fn progress(&self, done: u64) {
         if !self.json && stderr().is_terminal() && done.is_multiple_of(50) {
             eprint!("\r  {done} requests");

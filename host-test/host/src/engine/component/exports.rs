@@ -1,4 +1,4 @@
-//! The world `quota` as it is called: its functions by their names in `wit/`, with the library's own types.
+//! The functions of the world `quota`, by their names in `wit/` and with the library's own types.
 
 use onewindow::{
     AcquireRequest, Amount, Hint, Limit, Subject,
@@ -13,17 +13,17 @@ use wasmtime::{
 const ENFORCE: &str = concat!("onewindow:quota/enforce@", env!("CARGO_PKG_VERSION"));
 const FUNCTIONS: [&str; 4] = ["acquire", "settle", "preview", "[method]machine.advance"];
 
-/// A component that was found to export the world, ready to be instantiated.
+/// A component that exports the world, ready to be instantiated.
 pub struct QuotaPre<T: 'static> {
     component: InstancePre<T>,
     functions: [ComponentExportIndex; 4],
 }
 
 impl<T> QuotaPre<T> {
-    /// Looks the functions up.
+    /// Finds the functions.
     ///
     /// # Errors
-    /// Where one is not there.
+    /// Where one is missing.
     pub fn new(component: InstancePre<T>) -> Result<Self> {
         let find = |within: Option<&ComponentExportIndex>, name: &str| {
             let found = component.component().get_export_index(within, name);
@@ -38,7 +38,7 @@ impl<T> QuotaPre<T> {
     /// An instance in `store`.
     ///
     /// # Errors
-    /// Where there is no room, or a function has other types.
+    /// Where there is no room for an instance, or a function has other types.
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Quota> {
         let instance = self.component.instantiate(&mut store)?;
         let [acquire, settle, preview, advance] = &self.functions;
@@ -51,7 +51,7 @@ impl<T> QuotaPre<T> {
     }
 }
 
-/// An instance's functions. Each that makes a machine gives the resource; who calls drops it.
+/// The functions of an instance. Those that make a machine return the resource; the caller drops it.
 pub struct Quota {
     acquire: TypedFunc<(Vec<AcquireRequest>, bool), (ResourceAny,)>,
     settle: TypedFunc<(String, String, Vec<Amount>), (ResourceAny,)>,
@@ -63,7 +63,7 @@ impl Quota {
     /// A machine that debits tokens.
     ///
     /// # Errors
-    /// Where the instance traps; so with each of these.
+    /// Where the instance traps.
     pub fn acquire(
         &self,
         store: impl AsContextMut,

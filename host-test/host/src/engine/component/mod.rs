@@ -1,8 +1,8 @@
 //! The core as a WebAssembly component in wasmtime.
 //!
-//! Every request has an instance to itself, so that one that traps takes nothing with it. One that ended
-//! well is used again: the core keeps nothing between requests. A component imports nothing and may burn
-//! only so much fuel a step: it can neither reach out nor hang its host.
+//! Every request has an instance to itself, so a trap affects that request only. An instance whose request
+//! ended well is used again, because the core keeps nothing between requests. A component imports nothing,
+//! so it reaches nothing outside. The fuel of each step is limited, so it cannot hang its host.
 
 pub mod exports;
 mod session;
@@ -33,26 +33,27 @@ pub const BINARY: &[u8] = include_bytes!(env!("ONEWINDOW_QUOTA"));
 #[cfg(feature = "inspect")]
 pub const INSPECT: &[u8] = include_bytes!(env!("ONEWINDOW_INSPECT"));
 
-/// Core instances one component is made of: its module, and the canonical ABI's little helpers.
+/// Core instances that one component consists of: its module, and small helpers of the canonical ABI.
 const CORE_INSTANCES: u32 = 4;
 
-/// Instances that are kept for the next request: after a storm, the others give their memory back.
+/// Idle instances that are kept for later requests. The memory of the others is freed after a peak of load.
 const MOST_IDLE: usize = 100;
 
 /// How a [`Component`] is run.
 #[derive(Clone, Debug)]
 pub struct ComponentOptions {
-    /// Requests under way at the same time, each in an instance of its own; more of them wait. Each reserves
-    /// 4 GiB of addresses, 512 of them 2 TiB, but no memory: compiled code needs no bounds checks then.
-    /// Where addresses are short (`ulimit -v`, more than 32,000 instances), loading fails.
+    /// Requests in progress at the same time, each in an instance of its own; further requests wait. Each
+    /// instance reserves 4 GiB of address space (512 of them 2 TiB) but no memory, so that compiled code needs
+    /// no bounds checks. Where address space is short (`ulimit -v`, more than 32,000 instances), loading fails.
     pub instances: u32,
-    /// Requests that one instance serves, one after the other, before its memory is wiped; until then it keeps
-    /// what its largest request took. 1 is for a component that is not trusted to forget; 0 is the same.
+    /// Requests that one instance serves, one after the other, before its memory is wiped. Until then it keeps
+    /// the memory of its largest request. Use 1 for a component that is not trusted to keep no state; 0 counts
+    /// as 1.
     pub requests_per_instance: u32,
     /// Memory one instance may use, bytes.
     pub memory_limit_bytes: usize,
     /// Fuel for one step, about one unit for each instruction. The core's own steps take about
-    /// 100 thousand, and 4 million where they look at 32 shards.
+    /// 100 thousand, and 4 million where they read 32 shards.
     pub step_fuel: u64,
     /// Whether compiled code is kept on disk, in wasmtime's own cache, and loaded from there.
     pub cache: bool,
@@ -71,7 +72,7 @@ impl Default for ComponentOptions {
 }
 
 impl ComponentOptions {
-    /// The settings of wasmtime's that these come to: for compiling ahead of time, and for measuring it.
+    /// These options as wasmtime's `Config`, for compiling ahead of time and for measurements.
     #[must_use]
     pub fn config(&self) -> Config {
         let mut pool = PoolingAllocationConfig::new();
@@ -87,7 +88,7 @@ impl ComponentOptions {
         config
             .wasm_component_model(true)
             .consume_fuel(true)
-            // All that 32 bits address: no access needs a check.
+            // All that 32 bits can address, so that no access needs a check.
             .memory_reservation(1 << 32)
             .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         if self.cache {
@@ -112,8 +113,8 @@ struct Inner {
     engine: Engine,
     pre: QuotaPre<()>,
     slots: Arc<Semaphore>,
-    /// At most [`MOST_IDLE`] instances that wait for their next request; the one that was used last comes
-    /// first, its memory warm.
+    /// At most [`MOST_IDLE`] idle instances. The one that was used last is used first, because its memory is
+    /// still in the caches.
     idle: Mutex<Vec<Instance>>,
     options: ComponentOptions,
 }
@@ -122,11 +123,11 @@ struct Inner {
 struct Instance {
     store: Store<()>,
     quota: Quota,
-    /// The present one included.
+    /// Including the current request.
     requests_left: u32,
 }
 
-/// Why a component does not run: it is not valid, imports something, or does not export the world
+/// Why a component cannot be run: it is not valid, imports something, or does not export the world
 /// `quota`.
 #[derive(Debug, thiserror::Error)]
 #[error("the component cannot be loaded: {0:#}")]
@@ -152,14 +153,15 @@ impl Component {
     fn load(binary: &[u8], options: ComponentOptions) -> wasmtime::Result<Self> {
         let engine = Engine::new(&options.config())?;
         let component = component::Component::from_binary(&engine, binary)?;
-        // An empty linker: what imports anything does not get past here.
+        // The linker is empty: a component that imports anything is refused here.
         let pre = QuotaPre::new(Linker::new(&engine).instantiate_pre(&component)?)?;
         let slots = usize::try_from(options.instances).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let slots = Arc::new(Semaphore::new(slots));
         Ok(Self { inner: Arc::new(Inner { engine, pre, slots, idle: Mutex::default(), options }) })
     }
 
-    /// An instance, which may have served requests, and the store it lives in: for measuring it. It takes one of `instances` as long as it lives, and does not come back.
+    /// An instance, which may have served requests, and its store, for measurements. It counts as one of
+    /// `instances` as long as it lives, and is not used again.
     ///
     /// # Errors
     /// Where every instance is in use.
@@ -167,7 +169,7 @@ impl Component {
         self.instance().map(|Instance { store, quota, .. }| (store, quota))
     }
 
-    /// One that is idle, or a new one, with the fuel for a step.
+    /// An idle or a new instance, with the fuel for a step.
     fn instance(&self) -> wasmtime::Result<Instance> {
         let idle = self.idle().pop();
         if let Some(mut instance) = idle {
@@ -180,7 +182,7 @@ impl Component {
         Ok(Instance { store, quota, requests_left: self.inner.options.requests_per_instance })
     }
 
-    /// Keeps an instance whose request ended well, and in which nothing of that is left.
+    /// Keeps an instance whose request ended well and whose machine was dropped.
     fn give_back(&self, mut instance: Instance) {
         instance.requests_left = instance.requests_left.saturating_sub(1);
         let mut idle = self.idle();
@@ -204,7 +206,7 @@ impl Core for Component {
     }
 
     fn slot(&self) -> Option<BoxFuture<'_, Slot>> {
-        // It fails only where the semaphore is closed, which nobody does.
+        // It fails only where the semaphore is closed, and it never is.
         Some(Box::pin(async { Slot::holding(Arc::clone(&self.inner.slots).acquire_owned().await.ok()) }))
     }
 
@@ -232,7 +234,7 @@ impl Core for Component {
         Box::new(Session::begin(self, |store, quota| quota.preview(store, subject, limits, hint)))
     }
 
-    /// A component that fails, or has no room, rejects nothing: then the table is asked.
+    /// Where the component fails or has no room, nothing is rejected, and the request goes to the table.
     fn reject(&self, request: &AcquireRequest, hint: &Hint, now_ms: u64) -> Option<Decision> {
         let _room = self.inner.slots.try_acquire().ok()?;
         let request = AcquireRequest { hint: Some(hint.clone()), ..request.clone() };

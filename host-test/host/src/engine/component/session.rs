@@ -2,16 +2,13 @@
 
 use std::{marker::PhantomData, mem};
 
-use onewindow::{
-    Error, ErrorCode, Hint, PreviewOutcome, Reply, Step,
-    contract::{Decided, Ending, Previewed},
-};
+use onewindow::{Error, ErrorCode, Reply, Step, contract::Decided};
 use wasmtime::{Store, component::ResourceAny};
 
 use super::{Component, Instance, exports::Quota};
-use crate::engine::machine::{Machine, PreviewDecision};
+use crate::engine::machine::Machine;
 
-/// A machine of the component's, and the instance it lives in.
+/// A machine of the component, and its instance.
 pub(super) struct Session<D> {
     component: Component,
     state: State,
@@ -20,7 +17,7 @@ pub(super) struct Session<D> {
 
 enum State {
     Running(Box<Instance>, ResourceAny),
-    /// It trapped, or there was no instance. Nothing in it is used again.
+    /// It trapped, or there was no instance. Nothing of it is used again.
     Broken(Fault),
 }
 
@@ -59,12 +56,12 @@ impl<D> Session<D> {
         Self { component: component.clone(), state, decides: PhantomData }
     }
 
-    /// Takes one step; after a fault the instance is gone.
+    /// Runs one step. After a fault the instance is discarded.
     fn step<S>(
         &mut self,
         take: impl FnOnce(&mut Instance, ResourceAny) -> wasmtime::Result<S>,
     ) -> Result<S, Fault> {
-        // Only what ended well is put back, so that nothing else is used again.
+        // Only an instance whose step ended well is put back, so no other is used again.
         let (mut instance, machine) = match mem::replace(&mut self.state, State::gone()) {
             State::Running(instance, machine) => (instance, machine),
             State::Broken(fault) => {
@@ -82,7 +79,7 @@ impl<D> Session<D> {
     }
 }
 
-/// At its end, or where its caller went away, the machine goes and its instance stays.
+/// At its end, or where the caller dropped the request, the machine is dropped and the instance is kept.
 impl<D> Drop for Session<D> {
     fn drop(&mut self) {
         if let State::Running(mut instance, machine) = mem::replace(&mut self.state, State::gone()) {
@@ -103,23 +100,5 @@ impl<D: Decided> Machine<D> for Session<D> {
             Ok(step) => step.into_library(),
             Err(fault) => Step::Done(D::failed(fault.into())),
         }
-    }
-}
-
-impl Decided for PreviewDecision {
-    fn of(ending: Ending) -> Result<Self, Error> {
-        let outcome = match ending {
-            Ending::Previewed(Previewed { report, hint }) => {
-                return Ok(Self { outcome: PreviewOutcome::Report(report), hint });
-            }
-            Ending::Unavailable(reason) => PreviewOutcome::Unavailable(reason),
-            Ending::Misconfigured(reason) => PreviewOutcome::Misconfigured(reason),
-            other => PreviewOutcome::Failed(other.into_error()),
-        };
-        Ok(Self { outcome, hint: Hint::default() })
-    }
-
-    fn failed(error: Error) -> Self {
-        Self { outcome: PreviewOutcome::Failed(error), hint: Hint::default() }
     }
 }
