@@ -66,7 +66,7 @@ fn it_exports_the_contract_and_no_more() {
     assert_eq!(exports, expected.map(|name| format!("onewindow:quota/{name}@{VERSION}")));
 }
 
-/// The contract as WIT spells it, by interface; without `@since`, which a component does not tell.
+/// The contract as WIT text, by interface, without `@since`, which a component does not contain.
 fn contract(resolve: &Resolve) -> BTreeMap<&str, String> {
     let of_ours = |(_, package): &(_, &Package)| package.name.namespace == "onewindow";
     let (_, package) = resolve.packages.iter().find(of_ours).expect("the package of the contract");
