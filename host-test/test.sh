@@ -2,7 +2,7 @@
 # Sets up what a fresh machine lacks, then runs every check that CI runs. At its end it prints what each step
 # took, and the size of the target folder after it. The first step that fails is the last that runs.
 #
-#   test.sh          everything; the README says how long it takes
+#   test.sh          everything
 #   test.sh quick    the inner loop: format, clippy of the core, tests of the core, the model and the host
 #                    library; under a minute once they are built
 #

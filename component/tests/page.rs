@@ -163,7 +163,7 @@ impl Attempt {
         }
     }
 
-    /// The library makes the same calls, and comes to the same decision.
+    /// The library makes the same calls, and the same decision.
     fn replay(&self, subject: Subject, about: &str) {
         let mut machine = Acquire::new(self.request(subject));
         let mut replies = Vec::new();

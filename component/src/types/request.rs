@@ -37,7 +37,7 @@ pub struct AcquireRequest {
     pub permanent: bool,
     /// The last [`Decision::hint`](crate::Decision::hint) for this subject.
     pub hint: Option<Hint>,
-    /// Any number that differs from request to request. It selects the shard (the drawn shard).
+    /// Any number that differs from request to request. It selects the shard that is tried first.
     pub seed: u64,
 }
 

@@ -124,7 +124,7 @@ fn r7_a_limit_added_to_an_existing_item_is_seeded_by_the_same_rule() {
 
 #[test]
 fn r7_an_existing_items_own_stamps_count_and_not_the_record() {
-    // The record was set to cascade since; whoever changes it restamps the items.
+    // The record was set to cascade afterwards; the operator's command restamps the items.
     let own = Item::bare(1).num("shard_count", 2).with_drip(0);
     let record = Item::default().text("PK", "ns/ENTITY#e").text("SK", "#META").flag("cascade");
     let (mut machine, step) = after_refusal(drawn(1, 1, 2), Some(&own));

@@ -227,7 +227,7 @@ pub(crate) fn after_refusal(request: AcquireRequest, item: Option<&Item>) -> (Ac
     (machine, step)
 }
 
-/// What a request comes to after a script of replies; every step before makes one call.
+/// The outcome of a request after a script of replies; every step before makes one call.
 #[track_caller]
 pub(crate) fn played(request: AcquireRequest, replies: Vec<Reply>) -> Decision {
     let (mut machine, _) = started(request);

@@ -1,4 +1,4 @@
-//! Section 6: what a refused image comes to, doubling, rounds, hints, and questions.
+//! Section 6: the outcome of a refused image, doubling, rounds, hints, and questions.
 
 use onewindow::{
     Acquire, AcquireRequest, Amount, Hint, KnownRejection, Limit, LimitStatus, MAX_LIMITS, Outcome, Reply,

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::kit::*;
 
-/// What a first fast write's reply comes to.
+/// The outcome of the reply to a first fast write.
 fn outcome(reply: Reply) -> Outcome {
     let (mut machine, _) = started(request(1));
     done(next(&mut machine, reply)).outcome

@@ -53,11 +53,11 @@ pub(crate) struct PassView {
 /// What is left over some shards.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReportView {
-    /// What is told: millitokens are gathered over shards (R9) before they are rounded.
+    /// What is reported: millitokens are summed over shards (R9) before they are rounded.
     pub(crate) available: i64,
     /// What each shard counts with.
     pub(crate) counted_milli: Vec<i64>,
-    /// The instant that is told.
+    /// The reported reset instant.
     pub(crate) reported_reset_ms: Option<u64>,
     /// The latest end of a window in force, as stored.
     pub(crate) last_end_ms: Option<u64>,
@@ -335,7 +335,7 @@ fn preview(core: &mut impl Core) -> usize {
     assert_eq!(shown.len(), cases.len());
     for ((line, input, expected), shown) in cases.iter().zip(shown) {
         let report = core.report(&input.shards, input.now_ms);
-        // The vectors round each shard down by itself, and never tell more than the capacity.
+        // The vectors round each shard down by itself, and never report more than the capacity.
         let capacity = i64::try_from(input.shards[0].capacity).unwrap();
         let whole: i64 = report.counted_milli.iter().map(|milli| tokens(*milli)).sum();
         let found = Expected { available: whole.min(capacity), resets_at_ms: report.last_end_ms };
@@ -347,7 +347,7 @@ fn preview(core: &mut impl Core) -> usize {
             "preview, line {line}: {report:?}"
         );
         assert!(report.available <= capacity + tokens(topped_up), "preview, line {line}: {report:?}");
-        // F15: what a person is told is never further away than one length.
+        // F15: the reported instant is never further away than one length.
         let length_ms =
             input.shards.iter().filter_map(|shard| shard.reset_after_seconds).max().unwrap_or(0) * 1000;
         let reported_reset_ms = expected.resets_at_ms.map(|end_ms| end_ms.min(input.now_ms + length_ms));

@@ -1,4 +1,4 @@
-//! Futures without a runtime: what waits is polled again every millisecond.
+//! Runs futures without a runtime: a future that waits is polled again every millisecond.
 
 use std::{
     future::poll_fn,

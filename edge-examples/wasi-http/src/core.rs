@@ -1,4 +1,4 @@
-//! The core behind the contract: `onewindow:quota` as imported, in the terms of the crate
+//! The core behind the contract: the imported `onewindow:quota`, converted to the types of the crate
 //! `onewindow`.
 
 use onewindow::{

@@ -2,8 +2,7 @@
 //! is swapped for a new version while the proxy runs.
 //!
 //! A plugin imports nothing, so it can reach nothing; its memory and the instructions of one step
-//! are metered. What it decides about is in the table, so that a new version goes on where the old
-//! one was.
+//! are limited. The balances are in the table, so that a new version continues where the old one ended.
 
 use std::sync::{Arc, RwLock};
 
@@ -27,7 +26,7 @@ const BODY_LIMIT_BYTES: usize = 1 << 20;
 /// What a plugin may use.
 pub const METER: ComponentOptions = ComponentOptions {
     instances: 256,
-    // Not ours: its memory is wiped after each request.
+    // A plugin is not trusted to keep no state: its memory is wiped after each request.
     requests_per_instance: 1,
     memory_limit_bytes: 4 << 20,
     step_fuel: 100_000_000,
@@ -51,7 +50,7 @@ impl Proxy {
     /// A proxy that decides by `plugin`, a component that exports the world `quota`.
     ///
     /// # Errors
-    /// Where the plugin is none, or the table's client cannot be set up.
+    /// Where the file is not a plugin, or the table's client cannot be set up.
     pub fn new(
         plugin: &[u8],
         meter: ComponentOptions,
@@ -63,7 +62,7 @@ impl Proxy {
         Ok(Self { service, settings, meter, client, upstream, http: reqwest::Client::new() })
     }
 
-    /// Goes on with another version of the plugin. Where it is refused, the old one stays.
+    /// Swaps in another version of the plugin. Where it is refused, the old one stays.
     ///
     /// # Errors
     /// Where it is not valid, imports anything, or does not export the world `quota`.
@@ -117,7 +116,7 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
         let body = onewindow_surface::server::read(body).await;
         return service.answer(&parts.method, &parts.uri, body).await.map(Body::from);
     }
-    // One token of each limit, from whoever the key belongs to.
+    // One token of each limit is debited from the entity that the key names.
     let entity = request.headers().get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
     let consume: serde_json::Map<_, _> =
         proxy.settings.limits.iter().map(|limit| (limit.name.clone(), json!(1))).collect();

@@ -23,7 +23,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(axum::serve(listener, proxy.router()).await?)
 }
 
-/// Swaps the plugin for what is in its file, once that is something else.
+/// Swaps the plugin whenever its file has changed.
 async fn watch(proxy: Arc<Proxy>, file: String, mut last: Vec<u8>) {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;

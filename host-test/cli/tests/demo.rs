@@ -65,7 +65,7 @@ fn its_events_keep_the_promises() {
     // The first window was used up to its last token, sharded and all.
     assert_eq!(windows[0]["admitted"], windows[0]["capacity"]);
 
-    // One instant a window, whoever reports it: openers may be milliseconds apart.
+    // Each window has one reported instant, but openers may be milliseconds apart.
     let reported_reset_ms = events.iter().filter_map(|event| event["resets_at_ms"].as_u64());
     let instants: BTreeSet<u64> = reported_reset_ms.map(|ms| ms / 1000).collect();
     assert_eq!(instants.len(), 3, "{instants:?}");

@@ -1,4 +1,4 @@
-//! Builds the core as a WebAssembly component, so that the host embeds what this checkout says.
+//! Builds the core of this checkout as a WebAssembly component, for the host to embed.
 //!
 //! The nested build has a target folder of its own. A published package has no checkout around it, and brings
 //! the components along: `release.sh` puts them in.
@@ -10,7 +10,7 @@ use std::{
 
 use super::module::{self, World};
 
-/// Makes the component of a world and says in a variable of the compiler where it is.
+/// Makes the component of a world, and passes its path to the compiler in an environment variable.
 pub(crate) fn provide(world: World, variable: &str) {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -43,8 +43,7 @@ fn build(world: World, workspace: &Path, out: &Path, path: &Path) -> Result<(), 
     Ok(())
 }
 
-/// The component up to its last section that means something: the custom ones behind it name the parts
-/// of the contract once more, for debuggers of components, in 4 KB.
+/// The component without the custom sections at its end: they hold 4 KB of names for debuggers.
 fn without_names(mut component: Vec<u8>) -> Vec<u8> {
     let meant = wasmparser::Parser::new(0)
         .parse_all(&component)

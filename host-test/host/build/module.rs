@@ -35,7 +35,7 @@ pub(crate) fn compile(world: World, workspace: &Path, target_dir: &Path) -> Resu
         .args(["rustc", "--quiet", "--package=onewindow", "--lib", "--crate-type=cdylib"])
         .args(["--features", world.feature, "--profile=component", "--target", TARGET, "--target-dir"])
         .arg(target_dir);
-    // What the outer build is checked or instrumented with is not for the component.
+    // The wrappers and flags of the outer build (checks, instrumentation) are not for the component.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let outer =
@@ -50,9 +50,9 @@ pub(crate) fn compile(world: World, workspace: &Path, target_dir: &Path) -> Resu
     Ok(target_dir.join(TARGET).join("component/onewindow.wasm"))
 }
 
-/// Writes the module to `to`, an eighth smaller: what the compiler leaves undone, Binaryen does, within the
-/// target features that the module says it was compiled for. Not left out where Binaryen is missing: the
-/// component would differ from machine to machine.
+/// Writes the module to `to` after Binaryen's optimisations, which make it an eighth smaller and use only the
+/// target features that the module was compiled for. Binaryen is required: without it the component would
+/// differ from machine to machine.
 ///
 /// # Errors
 /// Where Binaryen does not run, or refuses the module.

@@ -1,4 +1,4 @@
-//! Credits the levels that were debited when another level refused.
+//! After a level has refused: credits what the other levels were debited.
 
 use alloc::vec::Vec;
 

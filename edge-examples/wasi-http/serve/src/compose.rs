@@ -1,4 +1,4 @@
-//! The component is built, and the core plugged into it.
+//! Builds the component, and composes it with the core.
 
 use std::{
     env, fs,
@@ -32,8 +32,8 @@ pub(crate) fn build() -> anyhow::Result<Vec<u8>> {
     fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
-/// Gives the component's imports of `onewindow:quota` to the core. The core is in the composition
-/// as it is, byte for byte.
+/// Connects the component's imports of `onewindow:quota` to the core's exports. The core is part of the
+/// composition unchanged, byte for byte.
 pub(crate) fn compose(shell: &[u8], core: Vec<u8>) -> anyhow::Result<Vec<u8>> {
     let mut graph = CompositionGraph::new();
     let shell = Package::from_bytes("onewindow:wasi-http", None, shell, graph.types_mut())?;

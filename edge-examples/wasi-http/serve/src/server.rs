@@ -23,7 +23,7 @@ use wasmtime_wasi_http::{
     },
 };
 
-/// Requests under way at the same time; more of them wait.
+/// Requests in progress at the same time; further ones wait.
 const INSTANCES: u32 = 256;
 const MEMORY_LIMIT_BYTES: usize = 64 << 20;
 
@@ -57,7 +57,7 @@ pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> Result<()> {
         let client = match listener.accept().await {
             Ok((client, _)) => client,
             Err(error) => {
-                // Out of files, or a client that is gone already: neither is the end.
+                // Too many open files, or a client that is gone already: the server continues.
                 eprintln!("a connection cannot be accepted: {error}");
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
@@ -70,7 +70,7 @@ pub(crate) async fn serve(component: &[u8], address: SocketAddr) -> Result<()> {
                 let server = Arc::clone(&server);
                 async move { server.answer(request).await }
             });
-            // A client that goes away is none of our business.
+            // A client that closes the connection is no error.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(client), service).await;
         });
     }

@@ -143,7 +143,7 @@ impl World {
         self.call("GetItem", body).await["Item"].as_object().cloned()
     }
 
-    /// The bucket item at a partition key, whoever's.
+    /// The bucket item at a partition key, of any entity.
     pub(crate) async fn at(&self, pk: &str) -> Option<Map<String, Json>> {
         let key = json!({ "PK": { "S": pk }, "SK": { "S": "#STATE" } });
         let body = json!({ "TableName": TABLE, "Key": key, "ConsistentRead": true });
@@ -234,7 +234,7 @@ pub(crate) fn rejected_for(answer: &Answer) -> Option<u64> {
     }
 }
 
-/// The instant that is told.
+/// The reported reset instant.
 pub(crate) fn reported_reset_ms(answer: &Answer) -> Option<u64> {
     answer.decision.limits.first()?.resets_at_ms
 }

@@ -86,7 +86,7 @@ fn they_export_their_world_and_no_more() {
     }
 }
 
-/// The contract as WIT spells it, by interface; without `@since`, which a component does not tell.
+/// The contract as WIT text, by interface, without `@since`, which a component does not contain.
 fn contract(resolve: &Resolve) -> BTreeMap<&str, String> {
     let of_ours = |(_, package): &(_, &Package)| package.name.namespace == "onewindow";
     let (_, package) = resolve.packages.iter().find(of_ours).expect("the package of the contract");

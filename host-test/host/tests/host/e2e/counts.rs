@@ -181,7 +181,7 @@ async fn section_6_3_a_pending_reset_is_planned_from_the_failed_image() {
         assert!(world.take_on(0, 2, 1).await.is_allowed());
         let answer = world.take_on(1, 2, 1).await;
         assert!(answer.is_allowed(), "{answer:?}");
-        // It rolls, and opens nothing: nobody is told.
+        // It rolls and opens nothing, so nothing is propagated.
         assert_eq!(cost(&answer), (2, vec![UPDATE, UPDATE], 0));
     }
 }

@@ -241,7 +241,7 @@ async fn f15_a_start_in_the_future_is_waited_out_without_long_waits_or_gifts() {
         }
         item["vu"] = json!({ "N": (ahead_ms + 5 * HOUR_MS).to_string() });
         world.put(item).await;
-        // Never told to wait longer than one length, and nothing is given on the way.
+        // No reported wait is longer than one length, and nothing is granted in between.
         let mut admitted = 0;
         while world.now_ms() < ahead_ms + 5 * HOUR_MS {
             let answer = world.take_on(0, 1, 1).await;
@@ -393,7 +393,7 @@ async fn f24_a_shard_0_that_expired_comes_back_into_the_window_of_the_others() {
             world.put(world.live(shard, 4, 20)).await;
         }
         world.clock.set_ms(START_MS + HOUR_MS / 2);
-        // Through whichever shard: it is the live window that is told, and no second one begins.
+        // Through any shard the live window is reported, and no second one begins.
         let answer = world.limiter.acquire(world.request(1)).await;
         assert!(answer.is_allowed(), "{answer:?}");
         assert_eq!(reported_reset_ms(&answer), Some(START_MS + HOUR_MS));

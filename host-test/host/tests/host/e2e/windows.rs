@@ -127,7 +127,7 @@ async fn a_lost_propagation_staggers_the_shards_until_the_next_window_and_over_a
     for engine in engines() {
         let world = sharded(&engine, 2, 80).await;
         world.clock.set_ms(world.now_ms() + HOUR_MS);
-        // The opener's answer is given, and the write that tells shard 1 never arrives.
+        // The opener's answer is returned, and the propagation to shard 1 never arrives.
         let fates = Fates::of(
             "UpdateItem",
             [
@@ -152,7 +152,7 @@ async fn a_lost_propagation_staggers_the_shards_until_the_next_window_and_over_a
         assert!(late.is_allowed(), "{late:?}");
         let (taken, no) = exhaust(&world, 2).await;
         assert_eq!(taken + 2, 80, "one quota for both starts");
-        // The latest end is told, and at it everything is back, on one start.
+        // The latest end is reported, and at it everything is restored, on one start.
         let end_ms = reported_reset_ms(&no).unwrap();
         assert_eq!(end_ms, world.now_ms() + HOUR_MS);
         world.clock.set_ms(end_ms);

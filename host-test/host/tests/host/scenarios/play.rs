@@ -32,7 +32,7 @@ type Items = BTreeMap<String, Map<String, Json>>;
 ///
 /// The recorder set its first state up before it recorded: [`Play::sharded`] does the same with our
 /// limiter, so the dumps that follow compare that too. After each dump the peer's items take the
-/// place of ours, so that a difference is told once.
+/// place of ours, so that a difference is reported once.
 pub(crate) struct Play {
     world: World,
     limits: Vec<onewindow::Limit>,
@@ -90,7 +90,7 @@ impl Play {
         }
     }
 
-    // ---- what the recording tells in words only ----
+    // ---- what the recording describes in words only ----
 
     pub(crate) fn skew(&mut self, client: &'static str, ahead_ms: i64) {
         self.skews.insert(client, ahead_ms);

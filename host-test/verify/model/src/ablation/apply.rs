@@ -107,7 +107,7 @@ impl Ablation {
     }
 }
 
-/// Whoever re-creates shard 0 reads and pins shard 1 only, and none above it.
+/// A client that re-creates shard 0 reads and pins shard 1 only, and none above it.
 fn read_shard_1_only(request: &mut Request) {
     let shard = |key: &Key| {
         let shard = key.0.rsplit_once('#').and_then(|(_, shard)| shard.parse::<u32>().ok());
