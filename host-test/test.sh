@@ -81,11 +81,22 @@ denied() {
     done
 }
 
+# The examples for WebAssembly alone compile; `conformance.sh` without arguments runs them.
+guests() {
+    for target in wasm32-wasip1 wasm32-wasip2; do
+        rustup target list --installed | grep -qx "$target" || rustup target add "$target"
+    done
+    cargo check --locked --manifest-path edge-examples/fastly/Cargo.toml --target wasm32-wasip1 || return
+    cargo check --locked --manifest-path edge-examples/wasi-http/Cargo.toml --package onewindow-wasi-http --lib \
+        --target wasm32-wasip2
+}
+
 step "format" formatted
 step "licences and sources" denied
 step "clippy" cargo clippy --workspace --all-targets -- --deny warnings
-step "clippy of the component" \
-    cargo clippy --package onewindow --features component --target wasm32-unknown-unknown -- --deny warnings
+step "clippy of the components" \
+    cargo clippy --package onewindow --features component,inspect --target wasm32-unknown-unknown -- --deny warnings
+step "guests" guests
 step "documentation" env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
 step "build" cargo build --workspace --all-targets
 step "tests" cargo test --workspace
