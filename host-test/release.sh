@@ -96,8 +96,8 @@ if [ -n "$verify" ]; then
     for crate in $crates; do
         cargo check --manifest-path "$packed/Cargo.toml" --package "$crate"
     done
-    # What only the component has is checked where it is built for.
-    cargo check --manifest-path "$packed/Cargo.toml" --package onewindow --features component \
+    # The exports of both components are checked where they are built for.
+    cargo check --manifest-path "$packed/Cargo.toml" --package onewindow --features component,inspect \
         --target wasm32-unknown-unknown
 fi
 
