@@ -145,7 +145,8 @@ impl Machine {
         match self {
             Self::Acquire(request) => {
                 let entity = request.subject.entity.clone();
-                if let Some(decision) = rejected(request, now_ms) {
+                // Replies to no calls are misuse, which the machine reports.
+                if let Some(decision) = rejected(request, now_ms).filter(|_| replies.is_empty()) {
                     *self = Self::Ended;
                     return Step::Done(Ending::Acquired(Decision::of_one(entity, decision)));
                 }

@@ -72,10 +72,13 @@ impl Settle {
         let next = instant_ms(now_ms).and_then(|now_ms| {
             Ok((
                 now_ms,
-                match state {
-                    State::Start => self.start(),
-                    State::Writing(parts) => self.written(parts, replies),
-                    State::Done => Err(Error::misuse("the machine has already decided")),
+                match (state, replies) {
+                    (State::Start, []) => self.start(),
+                    (State::Writing(parts), replies) if parts.len() == replies.len() => {
+                        Ok(self.written(parts, replies))
+                    }
+                    (State::Done, _) => Err(Error::misuse("the machine has already decided")),
+                    (_, replies) => Err(Error::miscounted(replies.len(), "one for each call")),
                 }?,
             ))
         });
@@ -114,10 +117,7 @@ impl Settle {
         Ok(parts)
     }
 
-    fn written(&mut self, parts: Vec<Part>, replies: &[Reply]) -> Result<Vec<Part>, Error> {
-        if parts.len() != replies.len() {
-            return Err(Error::miscounted(replies.len(), "as many as it named calls"));
-        }
+    fn written(&mut self, parts: Vec<Part>, replies: &[Reply]) -> Vec<Part> {
         let mut again = Vec::new();
         for (mut part, reply) in parts.into_iter().zip(replies) {
             match read(reply) {
@@ -146,7 +146,7 @@ impl Settle {
                 }
             }
         }
-        Ok(again)
+        again
     }
 
     fn go_on(&mut self, mut parts: Vec<Part>, now_ms: i64) -> Step<Settlement> {

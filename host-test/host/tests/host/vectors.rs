@@ -98,11 +98,11 @@ impl Core for Wasm {
             balance_milli: limit.balance_milli,
             tokens_milli: limit.left_milli,
             ceiling_milli: limit.ceiling_milli,
-            grant_count: limit.grant_count,
+            grant_count: limit.grant_count.map(i64::from),
             was_pending: limit.was_pending,
             opened: limit.opened,
             reset: limit.reset,
-            window_start_ms: limit.starts_at_ms,
+            window_start_ms: limit.starts_at_ms.map(|start_ms| start_ms as i64),
             ends_at_ms: limit.ends_at_ms,
             retry_after_ms: materialisation.retry_after_ms,
         }
