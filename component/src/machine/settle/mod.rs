@@ -50,7 +50,8 @@ enum State {
 
 impl Settle {
     /// A machine for one lease. `actual` is what was really used, by limit: 0 credits the whole estimate,
-    /// a limit left out keeps its estimate. Nothing is checked before the first `advance`.
+    /// a limit left out keeps its estimate. Where `actual` is empty, nothing is sent. Nothing is
+    /// checked before the first `advance`.
     #[must_use]
     pub fn new(table: &str, lease: &str, actual: Vec<Amount>) -> Self {
         Self {
@@ -94,8 +95,9 @@ impl Settle {
         Some(&self.subject).filter(|subject| **subject != Subject::default())
     }
 
-    /// What the host may remember about the subject; none where no item was read. It has no
-    /// rejections: what was rejected before may fit now.
+    /// What the host may remember about the subject; none where no item was read. The host keeps the
+    /// larger shard count of this and what it knows, and drops the rejections that it knows: what was
+    /// rejected before may fit now.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         self.shard_count.map(|count| Hint::new(&self.subject, count))

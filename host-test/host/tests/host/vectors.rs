@@ -15,7 +15,7 @@ use bindings::{
     InspectPre,
     exports::onewindow::quota::{
         rules::{Guest, Sibling},
-        types::{Amount, WindowState},
+        types::{Amount, ErrorCode, Subject, WindowState},
     },
 };
 
@@ -134,6 +134,20 @@ impl Core for Wasm {
         let siblings: Vec<Sibling> = siblings.iter().map(sibling).collect();
         let grant = self.ask(|rules, store| rules.call_plan_grant(store, shard, share_milli, &siblings));
         (grant.tokens_milli, grant.donor)
+    }
+}
+
+#[test]
+fn a_slot_that_no_count_has_is_not_joined() {
+    let subject =
+        Subject { table: "limits".into(), namespace: "ns".into(), entity: "e".into(), resource: "r".into() };
+    let join = |shard, count| {
+        Wasm::new()
+            .ask(|rules, store| rules.call_plan_join(store, &subject, shard, count, &[], &[], &[], false, 1))
+    };
+    assert!(join(31, 32).is_ok());
+    for error in [join(32, 32).unwrap_err(), join(0, 33).unwrap_err()] {
+        assert_eq!(error.code, ErrorCode::InvalidRequest, "{}", error.message);
     }
 }
 
