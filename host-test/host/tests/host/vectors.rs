@@ -1,11 +1,11 @@
 //! The vectors, through the component.
 
 #[path = "../../../../component/tests/support/vectors.rs"]
-mod vectors;
+mod support;
 
 use onewindow_host::engine::{ComponentOptions, component::INSPECT};
 use serde_json::json;
-use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
+use support::{Core, PassView, ReportView, ShardInput, SiblingInput};
 use wasmtime::{
     Engine, Store,
     component::{Component, Linker},
@@ -153,5 +153,5 @@ fn a_slot_that_no_count_has_is_not_joined() {
 
 #[test]
 fn every_vector_holds_exactly() {
-    assert_eq!(vectors::run_all(&mut Wasm::new()), vectors::ALL);
+    assert_eq!(support::run_all(&mut Wasm::new()), support::ALL);
 }
