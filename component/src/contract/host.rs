@@ -159,7 +159,7 @@ fn misuse(what: &str, read: usize, expected: &str) -> Error {
 }
 
 fn fault(message: String) -> Error {
-    Error { code: ErrorCode::Misuse, message }
+    Error { code: ErrorCode::Other, message }
 }
 
 /// What the bindings of an importing component call: an enum by the place of its case. A case that is not
@@ -182,6 +182,6 @@ macro_rules! lift {
 lift!(Resend, 0 => Idempotent, 1 => MayDebitTwice, _ => Never);
 lift!(
     ErrorCode, 0 => InvalidRequest, 1 => UnknownLimit, 2 => CorruptItem, 3 => Overflow, 4 => Unsupported,
-    _ => Misuse
+    _ => Other
 );
 lift!(WindowState, 0 => Absent, 2 => Live, 3 => Pending, 4 => Ended, _ => Unstarted);

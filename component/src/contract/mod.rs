@@ -9,3 +9,7 @@ pub use host::Decided;
 pub use records::{
     Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Previewed, Reply, Settled, Step,
 };
+
+/// The version of the contract: of the package `onewindow:quota` in `wit/`. It changes where the contract
+/// does, not with each release of this crate.
+pub const VERSION: &str = "0.2.0";

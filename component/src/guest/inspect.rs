@@ -96,7 +96,7 @@ impl rules::Guest for Component {
             length_seconds: quota.length_seconds().unwrap_or_default(),
             start_ms: instant_ms(window_start_ms)?,
         };
-        let writes = propagate::writes(&subject, shard, slots(shard_count)?, &[opened]);
+        let writes = propagate::writes(&subject, shard, count(shard_count)?, &[opened]);
         Ok(writes.iter().map(|write| write.call(&subject.table, Images::Neither).into()).collect())
     }
 
@@ -131,10 +131,10 @@ impl rules::Guest for Component {
         };
         let debits = debits(&consume, &limits, &siblings)?;
         let reading = join::Reading {
-            slot: slots(shard)?,
+            slot: slot(shard)?,
             own: None,
             siblings: &siblings,
-            shard_count: slots(shard_count)?,
+            shard_count: count(shard_count)?,
             named: &debits,
         };
         let planned = join::plan(&reading, &settings)?;
@@ -156,7 +156,7 @@ impl rules::Guest for Component {
         limits: Vec<Limit>,
         now_ms: u64,
     ) -> Result<PreviewReport, Error> {
-        preview::report(&shards(&items)?, slots(shard_count)?, &limits, instant_ms(now_ms)?)
+        preview::report(&shards(&items)?, count(shard_count)?, &limits, instant_ms(now_ms)?)
     }
 }
 
@@ -230,6 +230,10 @@ fn narrow(number: i128, of: &str) -> Result<i64, Error> {
     i64::try_from(number).map_err(|_| Error::overflow(of))
 }
 
+fn grant_count(count: i64) -> Result<u32, Error> {
+    u32::try_from(count).map_err(|_| Error::overflow("a grant count"))
+}
+
 /// A materialisation in the contract's form, with its write.
 fn materialised(
     materialisation: &Materialisation,
@@ -245,11 +249,11 @@ fn materialised(
             balance_milli: narrow(limit.after.tokens_milli, "a balance")?,
             left_milli: narrow(left.tokens_milli, "a balance")?,
             ceiling_milli: narrow(limit.ceiling_milli, "a ceiling")?,
-            grant_count: left.grant_count,
+            grant_count: left.grant_count.map(grant_count).transpose()?,
             was_pending: limit.was_pending,
             opened: limit.opened,
             reset: limit.reset,
-            starts_at_ms: left.window_start_ms,
+            starts_at_ms: left.window_start_ms.and_then(|start_ms| u64::try_from(start_ms).ok()),
             ends_at_ms: limit.window_end_ms().and_then(|end_ms| u64::try_from(end_ms).ok()),
         });
     }
@@ -265,12 +269,21 @@ fn shards(items: &[String]) -> Result<Vec<Shard>, Error> {
     Ok(shards)
 }
 
-/// Checks a slot or a count: at most 32.
-fn slots(number: u32) -> Result<u32, Error> {
-    if number <= MAX_SHARD_COUNT {
-        return Ok(number);
+/// Checks a slot: below 32.
+fn slot(shard: u32) -> Result<u32, Error> {
+    if shard < MAX_SHARD_COUNT {
+        return Ok(shard);
     }
-    Err(Error::invalid(&["shard ", &decimal(number), ", expected at most ", &decimal(MAX_SHARD_COUNT)]))
+    Err(Error::invalid(&["shard ", &decimal(shard), ", expected one below ", &decimal(MAX_SHARD_COUNT)]))
+}
+
+/// Checks a shard count: at most 32.
+fn count(shards: u32) -> Result<u32, Error> {
+    if shards <= MAX_SHARD_COUNT {
+        return Ok(shards);
+    }
+    let most = decimal(MAX_SHARD_COUNT);
+    Err(Error::invalid(&["a shard count of ", &decimal(shards), ", expected at most ", &most]))
 }
 
 /// The amounts, each with the length of its window as configured or, without configuration, as stored.

@@ -68,6 +68,7 @@ mod bindings {
 struct Component;
 
 /// An operation in progress.
+#[expect(clippy::large_enum_variant, reason = "there is one for each request, and it does not move")]
 enum Machine {
     /// An acquire that has not started: a remembered rejection may still answer it without a call.
     Acquire(AcquireRequest),
@@ -145,7 +146,8 @@ impl Machine {
         match self {
             Self::Acquire(request) => {
                 let entity = request.subject.entity.clone();
-                if let Some(decision) = rejected(request, now_ms) {
+                // Replies to no calls are misuse, which the machine reports.
+                if let Some(decision) = rejected(request, now_ms).filter(|_| replies.is_empty()) {
                     *self = Self::Ended;
                     return Step::Done(Ending::Acquired(Decision::of_one(entity, decision)));
                 }

@@ -12,7 +12,8 @@ use crate::{
 impl Hint {
     /// The rejection this hint allows without asking the table; never an admission.
     ///
-    /// It holds only for its own subject and its own limits, and only before its instant (F6).
+    /// It holds only for its own subject and its own limits, and only before its instant (F6). Its hint
+    /// is empty: nothing was learned, so the age of this hint stays what it is.
     #[must_use]
     pub fn reject(&self, request: &AcquireRequest, now_ms: u64) -> Option<Decision> {
         if self.key != request.subject.hint_key() || request.check().is_err() {
@@ -48,7 +49,7 @@ impl Hint {
             outcome: Outcome::Rejected { retry_after_ms: last?.saturating_sub(now_ms).max(1) },
             limits,
             follow_ups: Vec::new(),
-            hint: self.clone(),
+            hint: Self::default(),
         })
     }
 }

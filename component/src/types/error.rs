@@ -28,9 +28,9 @@ pub enum ErrorCode {
     /// The item needs something this version does not do: a calendar schedule, a cascade.
     #[cfg_attr(feature = "wasmtime", component(name = "unsupported"))]
     Unsupported,
-    /// A machine was used in a way its contract does not allow.
+    /// Anything else, such as a machine that was not used as its contract says.
     #[cfg_attr(feature = "wasmtime", component(name = "other"))]
-    Misuse,
+    Other,
 }
 
 impl ErrorCode {
@@ -43,7 +43,7 @@ impl ErrorCode {
             Self::CorruptItem => "corrupt-item",
             Self::Overflow => "overflow",
             Self::Unsupported => "unsupported",
-            Self::Misuse => "other",
+            Self::Other => "other",
         }
     }
 }
@@ -88,7 +88,7 @@ impl Error {
     }
 
     pub(crate) fn misuse(message: &str) -> Self {
-        Self { code: ErrorCode::Misuse, message: message.into() }
+        Self { code: ErrorCode::Other, message: message.into() }
     }
 }
 

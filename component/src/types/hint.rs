@@ -11,7 +11,8 @@ use wasmtime::component::{ComponentType, Lift, Lower};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 pub struct Hint {
-    /// The subject it is about ([`Subject::hint_key`]); it is not used for another.
+    /// The subject it is about ([`Subject::hint_key`]); it is not used for another. Empty: there is
+    /// nothing to remember.
     pub key: String,
     /// The shard count last seen.
     #[cfg_attr(feature = "wasmtime", component(name = "shard-count"))]

@@ -1,5 +1,5 @@
 //! A lease: what was debited, where, and in which window. It is a value: a host may settle what
-//! another host admitted.
+//! another host admitted. It is not signed: whoever holds it can change it.
 
 use alloc::{string::String, vec::Vec};
 
@@ -198,4 +198,38 @@ fn list<T>(json: &mut Reader<'_>, element: impl Fn(&mut Reader<'_>) -> Parsed<T>
         list.push(element(json)?);
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::types::{request::MAX_LIMITS, subject::MAX_SHARD_COUNT};
+
+    /// As `wit/types.wit` says: 96 KB.
+    const MOST_BYTES: usize = 96 * 1024;
+
+    #[test]
+    fn the_largest_lease_is_as_small_as_the_contract_says() {
+        let number = i64::MIN;
+        let limit = LeasedLimit {
+            name: "l".repeat(64),
+            debited_milli: number,
+            capacity_milli: number,
+            ceiling_milli: number,
+            window: Some(LeasedWindow { start_ms: number, applied_ms: Some(number), end_ms: number }),
+        };
+        let part = |shard| LeasePart { shard, limits: vec![limit.clone(); MAX_LIMITS] };
+        let lease = Lease {
+            namespace: "n".repeat(64),
+            entity: "e".repeat(256),
+            resource: "r".repeat(64),
+            parts: (0..MAX_SHARD_COUNT).map(part).collect(),
+        };
+        let bytes = lease.encode().len();
+        assert!(bytes <= MOST_BYTES, "{bytes} bytes, expected at most {MOST_BYTES}");
+        let contract = include_str!("../../wit/types.wit");
+        assert!(contract.contains("at most 96 KB"));
+    }
 }

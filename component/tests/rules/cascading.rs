@@ -464,14 +464,43 @@ fn section_7_without_a_cascade_such_an_item_is_refused_as_before() {
     assert!(matches!(done(step).outcome, Outcome::Failed(_)));
 }
 
+/// It ends in an error of this code.
+#[track_caller]
+fn assert_failed(step: Step<CascadeDecision>, code: ErrorCode) {
+    match decided(step).outcome {
+        Outcome::Failed(error) => assert_eq!(error.code, code, "{error}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn section_7_misuse_is_answered() {
-    assert!(matches!(decided(Cascade::new(Vec::new()).advance(1, &[])).outcome, Outcome::Failed(_)));
-    let many = (0..9).map(|index| level(&format!("e{index}"), 1)).collect();
-    assert!(matches!(decided(Cascade::new(many).advance(1, &[])).outcome, Outcome::Failed(_)));
     let (mut machine, _) = begun(vec![level("e", 1)]);
-    assert!(matches!(decided(go(&mut machine, &[])).outcome, Outcome::Failed(_)));
-    assert!(matches!(decided(go(&mut machine, &[])).outcome, Outcome::Failed(_)));
+    assert_failed(go(&mut machine, &[]), ErrorCode::Other);
+    assert_failed(go(&mut machine, &[]), ErrorCode::Other);
+    let mut machine = Cascade::new(vec![level("e", 1)]);
+    assert_failed(go(&mut machine, &[committed()]), ErrorCode::Other);
     let mut machine = Cascade::new(vec![AcquireRequest { subject: Subject::default(), ..level("e", 1) }]);
-    assert!(matches!(decided(machine.advance(1, &[http(200, &json!({}))])).outcome, Outcome::Failed(_)));
+    assert_failed(machine.advance(1, &[http(200, &json!({}))]), ErrorCode::Other);
+    // After a decision.
+    let (mut machine, _) = begun(vec![level("e", 1)]);
+    assert!(decided(go(&mut machine, &[landed(&item_of("e", 50_000))])).outcome.is_admitted());
+    assert_failed(go(&mut machine, &[]), ErrorCode::Other);
+    // While a level is credited.
+    for replies in [0, 2] {
+        let (mut machine, _) = begun(vec![level("e", 2), level("p", 2)]);
+        let both = [landed(&under(item_of("e", 50_000), "p")), refused(Some(&item_of("p", 1_000)))];
+        assert_eq!(calls(go(&mut machine, &both)).len(), 1);
+        assert_failed(go(&mut machine, &vec![committed(); replies]), ErrorCode::Other);
+    }
+}
+
+#[test]
+fn section_7_an_invalid_chain_is_refused_before_any_call() {
+    let refused = |levels| assert_failed(go(&mut Cascade::new(levels), &[]), ErrorCode::InvalidRequest);
+    refused(Vec::new());
+    refused((0..9).map(|index| level(&format!("e{index}"), 1)).collect());
+    refused(vec![AcquireRequest { subject: Subject::default(), ..level("e", 1) }]);
+    let elsewhere = Subject { table: "limits2".into(), ..level("p", 1).subject };
+    refused(vec![level("e", 1), AcquireRequest { subject: elsewhere, ..level("p", 1) }]);
 }

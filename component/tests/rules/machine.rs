@@ -464,6 +464,13 @@ fn f6_a_rejection_is_remembered_until_its_instant_and_not_a_moment_longer() {
 }
 
 #[test]
+fn f6_a_remembered_rejection_brings_no_hint_that_would_never_grow_old() {
+    let remembered = blocked_hint(NOW + 50_000).reject(&request(5), NOW as u64).unwrap();
+    assert_eq!(remembered.hint, Hint::default());
+    assert_eq!(remembered.hint.key, "", "nothing to remember");
+}
+
+#[test]
 fn f6_never_for_another_limit_resource_or_entity() {
     let hint = blocked_hint(NOW + 5);
     assert!(hint.reject(&request(5), NOW as u64).is_some());

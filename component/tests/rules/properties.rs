@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use onewindow::{
-    Acquire, AcquireRequest, Amount, Call, Hint, Limit, Preview, Reply, Settle, Step,
+    Acquire, AcquireRequest, Amount, Call, Cascade, Hint, Limit, Preview, Reply, Settle, Step,
     internals::{
         Shard,
         balance::{Rate, quota_ceiling, share},
@@ -20,8 +20,11 @@ use serde_json::{Value, json};
 
 use crate::kit::*;
 
-/// The most steps of any request.
+/// The most steps of any machine for one entity.
 const MOST_STEPS: usize = 40;
+/// Those of a cascade: its chain may change twelve times, and then it may credit what was debited.
+const MOST_STEPS_OF_A_CASCADE: usize = 14 * MOST_STEPS;
+const PARENTS: [&str; 3] = ["p", "p2", "e"];
 const NAMES: [&str; 3] = ["q", "d", "tokens.v2-beta"];
 
 // ---- what a call must be ----
@@ -59,7 +62,7 @@ fn operations(call: &Call) -> Vec<Value> {
 /// The table accepts the call: aliases, sizes, numbers, one change an attribute, one write an item.
 fn assert_sound(call: &Call) {
     if call.operation == "BatchGetItem" {
-        let (keys, _) = asked(call);
+        let keys = whole_keys(call);
         let distinct: BTreeSet<_> = keys.iter().collect();
         assert!(distinct.len() == keys.len() && (1..=100).contains(&keys.len()), "{keys:?}");
         return;
@@ -87,6 +90,13 @@ fn assert_sound(call: &Call) {
         assert!(write.kind != "Update" || !write.changes.is_empty());
         assert!(!write.conditions.is_empty(), "an unconditional write: {}", call.body);
     }
+}
+
+/// The partition and sort keys that a read asks for.
+fn whole_keys(call: &Call) -> Vec<String> {
+    let body: Value = serde_json::from_str(&call.body).expect("JSON");
+    let tables = body["RequestItems"].as_object().expect("tables");
+    tables.values().flat_map(|table| table["Keys"].as_array().expect("keys")).map(Value::to_string).collect()
 }
 
 /// I10: what an update may touch.
@@ -243,6 +253,21 @@ enum Answer {
     Any(Reply),
     /// The wrong number of replies.
     Count(usize),
+}
+
+impl Answer {
+    /// The same, with items that debit a parent too.
+    fn under(&self, parent: Option<usize>) -> Self {
+        let Some(parent) = parent else { return self.clone() };
+        let under = |items: &[Item]| {
+            items.iter().map(|item| item.clone().flag("cascade").text("parent_id", PARENTS[parent])).collect()
+        };
+        match self {
+            Self::Landed(items) => Self::Landed(under(items)),
+            Self::Lost(items, codes) => Self::Lost(under(items), codes.clone()),
+            other => other.clone(),
+        }
+    }
 }
 
 fn answer() -> BoxedStrategy<Answer> {
@@ -403,6 +428,20 @@ proptest! {
             }
         }
         prop_assert!(false, "still going");
+    }
+
+    #[test]
+    fn every_cascade_comes_to_an_end(
+        request in requests(), script in vec((clock(), answer(), option::of(0_usize..3)), 1..12)
+    ) {
+        let mut machine = Cascade::new(vec![request]);
+        let mut step = machine.advance(NOW as u64, &[]);
+        for (now, answer, parent) in script.iter().cycle().take(MOST_STEPS_OF_A_CASCADE) {
+            let Step::Perform(calls) = step else { return Ok(()) };
+            calls.iter().for_each(assert_sound);
+            step = machine.advance(*now, &replies_to(&calls, &answer.under(*parent)));
+        }
+        prop_assert!(matches!(step, Step::Done(_)), "still going");
     }
 
     #[test]

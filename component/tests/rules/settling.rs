@@ -1,6 +1,6 @@
 //! 6.8: a lease corrected to what was really used.
 
-use onewindow::{Amount, Lease, Outcome, Resend, Settle, Settlement, Step};
+use onewindow::{Amount, ErrorCode, Lease, Outcome, Resend, Settle, Settlement, Step};
 
 use crate::kit::*;
 
@@ -50,6 +50,31 @@ fn section_6_8_a_credit_to_the_letter() {
         ]
     );
     assert_eq!(at(&mut machine, NOW, &[landed(&Item::live(56_000))]), Step::Done(Settlement::Settled));
+}
+
+#[test]
+fn section_6_8_without_amounts_nothing_is_sent_and_the_subject_is_known() {
+    let lease = lease_on(&Item::live(50_000));
+    let mut machine = Settle::new("limits", &lease.encode(), Vec::new());
+    assert_eq!(machine.subject(), None, "not read yet");
+    assert_eq!(at(&mut machine, NOW, &[]), Step::Done(Settlement::Settled));
+    assert_eq!(machine.subject(), Some(&subject()));
+    assert_eq!(machine.hint(), None);
+}
+
+#[test]
+fn section_6_8_misuse_is_answered() {
+    let misused = |step| match step {
+        Step::Done(Settlement::Failed(error)) => assert_eq!(error.code, ErrorCode::Other, "{error}"),
+        other => panic!("{other:?}"),
+    };
+    let lease = lease_on(&Item::live(50_000));
+    let mut machine = settling(&lease, 4);
+    misused(at(&mut machine, NOW, &[committed()]));
+    misused(at(&mut machine, NOW, &[]));
+    let mut machine = settling(&lease, 4);
+    one(at(&mut machine, NOW, &[]));
+    misused(at(&mut machine, NOW, &[]));
 }
 
 #[test]

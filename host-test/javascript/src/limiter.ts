@@ -111,8 +111,8 @@ export class Limiter {
       return ({ enforce }) => enforce.acquire([{ ...request, seed: seed(), ...(hint && { hint }) }], false);
     });
     const { outcome, level, followUps } = decisionOf(ending);
-    // A remembered rejection is answered without a call. It is not learned again: it would never grow old.
-    if (level?.hint.key && cost.requests > 0) hints.put(key, level.hint, Date.now());
+    // A remembered rejection brings no hint: the age of what is remembered stays.
+    if (level?.hint.key) hints.put(key, level.hint, Date.now());
     const degraded = outcome.tag === "unavailable" && this.options.onUnavailable === "allow";
     const limits = level?.limits ?? [];
     const resets = limits.flatMap(({ resetsAtMs }) => resetsAtMs ?? []);
@@ -140,9 +140,9 @@ export class Limiter {
     const { settlement, subject, hint } = ending.tag === "settled" ? ending.val : { settlement: failure(ending) };
     if (subject) {
       const key = hintKey(subject);
+      if (hint) hints.learnShardCount(key, hint, Date.now());
       // An amount that was rejected before may fit now.
-      if (hint) hints.put(key, hint, Date.now());
-      else hints.forgetRejections(key);
+      hints.forgetRejections(key);
     }
     measured.done(settlement.tag, []);
     return settlement;

@@ -40,6 +40,21 @@ test("takes, rejects, remembers, settles, previews", async () => {
   assert.equal(report.val.limits[0].shards[0].state, "live");
 });
 
+test("a settlement keeps the larger shard count, and what was rejected is forgotten", async () => {
+  const hints = new Hints();
+  const one = limiter({ hints });
+  const take = () => one.acquire({ subject: of("user-10"), consume: { session: 3 }, limits });
+  const { lease } = await take();
+  assert.equal((await take()).outcome.tag, "rejected");
+  const key = "onewindow#default#user-10#gpt-4";
+  const learned = hints.get(key);
+  assert.equal(learned.rejections.length, 1);
+  hints.put(key, { ...learned, shardCount: 4 }, Date.now());
+  // The settlement reads one shard, which knows of no other.
+  assert.deepEqual(await one.settle("onewindow", lease, { session: 0 }), { tag: "settled" });
+  assert.deepEqual(hints.get(key), { ...learned, shardCount: 4, rejections: [] });
+});
+
 test("forty at once on one core, and no more than the quota", async () => {
   const one = limiter({ hints: new Hints(0) });
   const take = () => one.acquire({ subject: of("user-2"), consume: { session: 1 }, limits });

@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// Entities in one chain at most.
+pub const MAX_LEVELS: usize = 8;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Level {
     pub(super) request: AcquireRequest,

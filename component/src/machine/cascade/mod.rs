@@ -12,18 +12,20 @@
 //! steady state. Between its debit and its credit a level is charged too much, never too little.
 
 mod level;
+mod phase;
 mod release;
 
 use alloc::{string::String, vec::Vec};
 use core::{cmp::Reverse, mem};
 
+pub use self::level::MAX_LEVELS;
 use self::{
     level::{Level, State},
+    phase::Phase,
     release::Releases,
 };
 use crate::{
     machine::acquire::Contended,
-    text::decimal,
     types::{
         answer::{Call, Decision, Outcome, Reply, Step},
         cascade::{CascadeDecision, LevelDecision},
@@ -33,8 +35,6 @@ use crate::{
     },
 };
 
-/// Entities in one chain at most.
-pub const MAX_LEVELS: usize = 8;
 /// How many times a chain that keeps changing is restarted.
 const MAX_RESTARTS: u32 = 12;
 
@@ -46,15 +46,15 @@ pub struct Cascade {
     /// Leases of entities that turned out not to be in the chain.
     orphaned: Vec<Lease>,
     follow_ups: Vec<Call>,
-    releasing: Option<Releases>,
+    phase: Phase,
 }
 
 impl Cascade {
     /// A machine for one request. `levels` is the entity's own request and one for each entity above it
     /// that is known from the last time ([`CascadeDecision::levels`]); the machine finds the others
-    /// itself. A level above the first whose `limits` are empty reads its own configuration, and where
-    /// the table has none uses the first level's. Each level debits those amounts of `consume` that its
-    /// limits name.
+    /// itself. All levels are on one table. A level above the first whose `limits` are empty reads its
+    /// own configuration, and where the table has none uses the first level's. Each level debits those
+    /// amounts of `consume` that its limits name.
     #[must_use]
     pub fn new(levels: Vec<AcquireRequest>) -> Self {
         let fallback = levels.first().map(|request| request.limits.clone()).unwrap_or_default();
@@ -73,25 +73,30 @@ impl Cascade {
             parent = Some(entity);
         }
         planned.reverse();
-        Self { levels: planned, restarts: 0, orphaned: Vec::new(), follow_ups: Vec::new(), releasing: None }
+        Self {
+            levels: planned,
+            restarts: 0,
+            orphaned: Vec::new(),
+            follow_ups: Vec::new(),
+            phase: Phase::Start,
+        }
     }
 
     /// Reads the replies to the calls of the step before, and returns the next step. `now_ms` is one
     /// reading of the host's clock, epoch milliseconds.
     #[must_use = "a step holds the calls to make, or the decision"]
     pub fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
-        if self.levels.is_empty() || self.levels.len() > MAX_LEVELS {
-            let read = decimal(self.levels.len());
-            let expected = [" levels, expected 1 to ", &decimal(MAX_LEVELS)].concat();
-            return self.failed(Error::invalid(&[&read, &expected]));
+        let phase = mem::replace(&mut self.phase, Phase::Done);
+        if let Err(error) = phase.check(&self.levels, replies.len()) {
+            return self.failed(error);
         }
-        if let Some(releases) = self.releasing.take() {
-            return self.release(releases, now_ms, replies);
+        match phase {
+            Phase::Crediting(releases) => self.release(releases, now_ms, replies),
+            _ => self.debit(now_ms, replies),
         }
-        let expected: usize = self.levels.iter().map(|level| level.calls).sum();
-        if replies.len() != expected {
-            return self.failed(Error::miscounted(replies.len(), &decimal(expected)));
-        }
+    }
+
+    fn debit(&mut self, now_ms: u64, replies: &[Reply]) -> Step<CascadeDecision> {
         let mut rest = replies;
         let mut calls = Vec::new();
         for level in &mut self.levels {
@@ -109,6 +114,7 @@ impl Cascade {
             all.extend(own);
         }
         if !all.is_empty() {
+            self.phase = Phase::Debiting;
             return Step::Perform(all);
         }
         let refusal = self.refusal();
@@ -117,7 +123,7 @@ impl Cascade {
             leases.extend(self.levels.iter().filter_map(Level::lease));
         }
         leases.append(&mut self.orphaned);
-        let mut releases = Releases::of(&self.table(), &leases);
+        let mut releases = Releases::of(self.table(), &leases);
         if refusal.is_some_and(|index| self.is_unavailable(index)) {
             // The deadline may be over, and a credit sent before the answer would be lost too.
             self.follow_ups.extend(releases.advance(now_ms, &[]));
@@ -126,8 +132,8 @@ impl Cascade {
         self.release(releases, now_ms, &[])
     }
 
-    fn table(&self) -> String {
-        self.levels.first().map(|level| level.request.subject.table.clone()).unwrap_or_default()
+    fn table(&self) -> &str {
+        self.levels.first().map_or("", |level| &level.request.subject.table)
     }
 
     /// The credits come before the answer: a caller who asks again finds them.
@@ -136,7 +142,7 @@ impl Cascade {
         if calls.is_empty() {
             return Step::Done(self.decide(now_ms));
         }
-        self.releasing = Some(releases);
+        self.phase = Phase::Crediting(releases);
         Step::Perform(calls)
     }
 

@@ -20,6 +20,11 @@ impl Releases {
         Self(leases.iter().map(|lease| (release(table, lease), 0)).collect())
     }
 
+    /// The number of calls under way.
+    pub(super) fn calls(&self) -> usize {
+        self.0.iter().map(|(_, calls)| calls).sum()
+    }
+
     /// The next calls. None: all that can be credited is credited. What cannot be credited stays debited,
     /// so nobody gets more than there is.
     pub(super) fn advance(&mut self, now_ms: u64, replies: &[Reply]) -> Vec<Call> {

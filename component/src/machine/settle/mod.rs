@@ -50,7 +50,8 @@ enum State {
 
 impl Settle {
     /// A machine for one lease. `actual` is what was really used, by limit: 0 credits the whole estimate,
-    /// a limit left out keeps its estimate. Nothing is checked before the first `advance`.
+    /// a limit left out keeps its estimate. Where `actual` is empty, nothing is sent. Nothing is
+    /// checked before the first `advance`.
     #[must_use]
     pub fn new(table: &str, lease: &str, actual: Vec<Amount>) -> Self {
         Self {
@@ -72,10 +73,13 @@ impl Settle {
         let next = instant_ms(now_ms).and_then(|now_ms| {
             Ok((
                 now_ms,
-                match state {
-                    State::Start => self.start(),
-                    State::Writing(parts) => self.written(parts, replies),
-                    State::Done => Err(Error::misuse("the machine has already decided")),
+                match (state, replies) {
+                    (State::Start, []) => self.start(),
+                    (State::Writing(parts), replies) if parts.len() == replies.len() => {
+                        Ok(self.written(parts, replies))
+                    }
+                    (State::Done, _) => Err(Error::misuse("the machine has already decided")),
+                    (_, replies) => Err(Error::miscounted(replies.len(), "one for each call")),
                 }?,
             ))
         });
@@ -91,8 +95,9 @@ impl Settle {
         Some(&self.subject).filter(|subject| **subject != Subject::default())
     }
 
-    /// What the host may remember about the subject; none where no item was read. It has no
-    /// rejections: what was rejected before may fit now.
+    /// What the host may remember about the subject; none where no item was read. The host keeps the
+    /// larger shard count of this and what it knows, and drops the rejections that it knows: what was
+    /// rejected before may fit now.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         self.shard_count.map(|count| Hint::new(&self.subject, count))
@@ -114,10 +119,7 @@ impl Settle {
         Ok(parts)
     }
 
-    fn written(&mut self, parts: Vec<Part>, replies: &[Reply]) -> Result<Vec<Part>, Error> {
-        if parts.len() != replies.len() {
-            return Err(Error::miscounted(replies.len(), "as many as it named calls"));
-        }
+    fn written(&mut self, parts: Vec<Part>, replies: &[Reply]) -> Vec<Part> {
         let mut again = Vec::new();
         for (mut part, reply) in parts.into_iter().zip(replies) {
             match read(reply) {
@@ -146,7 +148,7 @@ impl Settle {
                 }
             }
         }
-        Ok(again)
+        again
     }
 
     fn go_on(&mut self, mut parts: Vec<Part>, now_ms: i64) -> Step<Settlement> {

@@ -27,7 +27,7 @@ pub(super) enum Undecided {
 
 impl From<Undecided> for Error {
     fn from(undecided: Undecided) -> Self {
-        Self { code: ErrorCode::Misuse, message: undecided.to_string() }
+        Self { code: ErrorCode::Other, message: undecided.to_string() }
     }
 }
 

@@ -287,7 +287,7 @@ async fn a_component_that_burns_its_fuel_is_stopped_and_says_so() {
     for _ in 0..3 {
         let answer = limiter.acquire(request("a", 1, 1)).await;
         let Outcome::Failed(error) = &answer.decision.outcome else { panic!("{answer:?}") };
-        assert_eq!(error.code, ErrorCode::Misuse);
+        assert_eq!(error.code, ErrorCode::Other);
         assert!(error.message.contains("the component failed") && error.message.contains("fuel"), "{error}");
         assert!(!answer.is_allowed());
     }

@@ -6,6 +6,7 @@ use std::{
     fs,
 };
 
+use onewindow::contract::VERSION;
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine, Store,
@@ -26,8 +27,6 @@ const WORLDS: [World; 2] = [
     World { file: env!("ONEWINDOW_QUOTA"), interfaces: ["enforce", "types"], most_bytes: 160 * 1024 },
     World { file: env!("ONEWINDOW_INSPECT"), interfaces: ["rules", "types"], most_bytes: 87 * 1024 },
 ];
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The names of what a component asks for, at its top level: what nested components pass among
 /// themselves is not an import of the file.

@@ -1,11 +1,11 @@
 //! The vectors, through the component.
 
 #[path = "../../../../component/tests/support/vectors.rs"]
-mod vectors;
+mod support;
 
 use onewindow_host::engine::{ComponentOptions, component::INSPECT};
 use serde_json::json;
-use vectors::{Core, PassView, ReportView, ShardInput, SiblingInput};
+use support::{Core, PassView, ReportView, ShardInput, SiblingInput};
 use wasmtime::{
     Engine, Store,
     component::{Component, Linker},
@@ -15,7 +15,7 @@ use bindings::{
     InspectPre,
     exports::onewindow::quota::{
         rules::{Guest, Sibling},
-        types::{Amount, WindowState},
+        types::{Amount, ErrorCode, Subject, WindowState},
     },
 };
 
@@ -98,11 +98,11 @@ impl Core for Wasm {
             balance_milli: limit.balance_milli,
             tokens_milli: limit.left_milli,
             ceiling_milli: limit.ceiling_milli,
-            grant_count: limit.grant_count,
+            grant_count: limit.grant_count.map(i64::from),
             was_pending: limit.was_pending,
             opened: limit.opened,
             reset: limit.reset,
-            window_start_ms: limit.starts_at_ms,
+            window_start_ms: limit.starts_at_ms.map(|start_ms| start_ms as i64),
             ends_at_ms: limit.ends_at_ms,
             retry_after_ms: materialisation.retry_after_ms,
         }
@@ -138,6 +138,20 @@ impl Core for Wasm {
 }
 
 #[test]
+fn a_slot_that_no_count_has_is_not_joined() {
+    let subject =
+        Subject { table: "limits".into(), namespace: "ns".into(), entity: "e".into(), resource: "r".into() };
+    let join = |shard, count| {
+        Wasm::new()
+            .ask(|rules, store| rules.call_plan_join(store, &subject, shard, count, &[], &[], &[], false, 1))
+    };
+    assert!(join(31, 32).is_ok());
+    for error in [join(32, 32).unwrap_err(), join(0, 33).unwrap_err()] {
+        assert_eq!(error.code, ErrorCode::InvalidRequest, "{}", error.message);
+    }
+}
+
+#[test]
 fn every_vector_holds_exactly() {
-    assert_eq!(vectors::run_all(&mut Wasm::new()), vectors::ALL);
+    assert_eq!(support::run_all(&mut Wasm::new()), support::ALL);
 }

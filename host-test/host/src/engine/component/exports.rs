@@ -2,15 +2,14 @@
 
 use onewindow::{
     AcquireRequest, Amount, Hint, Limit, Subject,
-    contract::{Reply, Step},
+    contract::{Reply, Step, VERSION},
 };
 use wasmtime::{
     AsContextMut, Result,
     component::{ComponentExportIndex, InstancePre, ResourceAny, TypedFunc},
 };
 
-/// The interface, and its functions.
-const ENFORCE: &str = concat!("onewindow:quota/enforce@", env!("CARGO_PKG_VERSION"));
+/// The functions of the interface `enforce`.
 const FUNCTIONS: [&str; 4] = ["acquire", "settle", "preview", "[method]machine.advance"];
 
 /// A component that exports the world, ready to be instantiated.
@@ -29,7 +28,7 @@ impl<T> QuotaPre<T> {
             let found = component.component().get_export_index(within, name);
             found.ok_or_else(|| wasmtime::Error::msg(format!("it does not export {name}")))
         };
-        let enforce = find(None, ENFORCE)?;
+        let enforce = find(None, &format!("onewindow:quota/enforce@{VERSION}"))?;
         let [acquire, settle, preview, advance] = FUNCTIONS.map(|name| find(Some(&enforce), name));
         let functions = [acquire?, settle?, preview?, advance?];
         Ok(Self { component, functions })

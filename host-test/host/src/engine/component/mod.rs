@@ -259,6 +259,8 @@ impl fmt::Debug for Component {
 
 #[cfg(test)]
 mod tests {
+    use onewindow::{ErrorCode, KnownRejection, LimitStatus, Reply};
+
     use super::*;
 
     fn component(options: ComponentOptions) -> Component {
@@ -306,6 +308,26 @@ mod tests {
         let _slot = component.inner.slots.try_acquire().unwrap();
         assert_eq!(component.reject(&request(), &Hint::default(), 1), None);
         assert_eq!(left(&component), [998], "it was not asked");
+    }
+
+    #[test]
+    fn a_remembered_rejection_brings_no_hint_and_refuses_replies_to_no_calls() {
+        let status =
+            LimitStatus { name: "session".into(), capacity: 100, available: 0, resets_at_ms: Some(9) };
+        let rejections = vec![KnownRejection { status, above_milli: 0, until_ms: 9 }];
+        let key = request().subject.hint_key();
+        let hint = Hint { key, shard_count: 4, rejections };
+        let component = component(ComponentOptions::default());
+        let decision = component.reject(&request(), &hint, 1).unwrap();
+        assert_eq!(
+            (decision.outcome, decision.hint),
+            (Outcome::Rejected { retry_after_ms: 8 }, Hint::default())
+        );
+        let request = AcquireRequest { hint: Some(hint), ..request() };
+        let mut machine: Session<Decision> =
+            Session::begin(&component, |store, quota| quota.acquire(store, vec![request], false));
+        let Step::Done(decision) = machine.advance(1, &[Reply::Failed("gone".into())]) else { panic!() };
+        assert!(matches!(&decision.outcome, Outcome::Failed(error) if error.code == ErrorCode::Other));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Fault {
 
 impl From<Fault> for Error {
     fn from(Fault(message): Fault) -> Self {
-        Self { code: ErrorCode::Misuse, message }
+        Self { code: ErrorCode::Other, message }
     }
 }
 
