@@ -190,6 +190,7 @@ impl Machine {
     }
 
     /// An operation of at most one call: that call, or the end.
+    #[allow(clippy::result_large_err, reason = "an end is no failure, and is moved once")]
     fn look_up(self, replies: &[answer::Reply]) -> Result<(Self, Call), Ending> {
         match (self, replies) {
             (Self::LookUp(record), []) => {

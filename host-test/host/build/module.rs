@@ -12,6 +12,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// A world of `wit/`, and the feature of the core that exports it.
 #[derive(Clone, Copy)]
 pub(crate) struct World {
+    #[allow(dead_code, reason = "the measure of its size writes no file of that name")]
     pub(crate) name: &'static str,
     feature: &'static str,
 }

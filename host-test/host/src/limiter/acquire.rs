@@ -33,6 +33,7 @@ impl<T: Transport> Limiter<T> {
 
     /// An outcome as an error was not decided by a machine.
     async fn decide(&self, mut request: AcquireRequest, cost: &mut Cost) -> Result<Decision, Outcome> {
+        let deadline = self.deadline();
         let (hints, configurations) = (&self.inner.hints, &self.inner.configurations);
         let key = request.subject.hint_key();
         let now_ms = self.now_ms();
@@ -47,11 +48,11 @@ impl<T: Transport> Limiter<T> {
         if request.seed == 0 {
             request.seed = fastrand::u64(1..);
         }
-        let configured = self.fill_in(&mut request, self.deadline(), cost).await?;
+        let configured = self.fill_in(&mut request, deadline, cost).await?;
         if configured.as_ref().is_some_and(|configured| configured.disabled) {
             return Err(Outcome::Disabled);
         }
-        let decision = self.drive(|engine| engine.acquire(request), cost).await?;
+        let decision = self.drive(|engine| engine.acquire(request), deadline, cost).await?;
         if decision.hint.key == key {
             hints.put(decision.hint.clone(), self.now_ms());
         }

@@ -1,6 +1,6 @@
 //! Requests that debit an entity and every entity above it.
 
-use std::{iter, mem};
+use std::{iter, mem, time::Instant};
 
 use onewindow::{AcquireRequest, CascadeDecision, Outcome};
 
@@ -38,11 +38,12 @@ impl<T: Transport> Limiter<T> {
         request: AcquireRequest,
         cost: &mut Cost,
     ) -> Result<CascadeDecision, Outcome> {
+        let deadline = self.deadline();
         let (hints, chains) = (&self.inner.hints, &self.inner.chains);
         let key = request.subject.hint_key();
-        let levels = self.levels(request, chains.get(&key), cost).await?;
+        let levels = self.levels(request, chains.get(&key), deadline, cost).await?;
         let keys: Vec<_> = levels.iter().map(|level| level.subject.hint_key()).collect();
-        let decision = self.drive(|engine| engine.cascade(levels), cost).await?;
+        let decision = self.drive(|engine| engine.cascade(levels), deadline, cost).await?;
         if !decision.levels.is_empty() {
             chains.put(key, decision.levels.iter().skip(1).map(|level| level.entity.clone()).collect());
         }
@@ -59,9 +60,9 @@ impl<T: Transport> Limiter<T> {
         &self,
         request: AcquireRequest,
         above: Vec<String>,
+        deadline: Instant,
         cost: &mut Cost,
     ) -> Result<Vec<AcquireRequest>, Outcome> {
-        let deadline = self.deadline();
         let own = request.subject.entity.clone();
         let mut levels = Vec::new();
         for entity in iter::once(own).chain(above) {

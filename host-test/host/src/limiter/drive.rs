@@ -32,13 +32,14 @@ impl From<Undecided> for Error {
 }
 
 impl<T: Transport> Limiter<T> {
-    /// Drives the machine that `begin` makes to its decision.
+    /// Drives the machine that `begin` makes to its decision. `deadline` is that of the whole request: what
+    /// was read before the machine began has used some of it.
     pub(super) async fn drive<D>(
         &self,
         begin: impl FnOnce(&Engine) -> Box<dyn Machine<D>>,
+        deadline: Instant,
         cost: &mut Cost,
     ) -> Result<D, Undecided> {
-        let deadline = self.deadline();
         let _slot = self.slot(deadline).await?;
         let mut machine = begin(self.engine());
         let mut replies = Vec::new();

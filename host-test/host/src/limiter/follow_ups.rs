@@ -5,25 +5,42 @@ use std::{
     future::poll_fn,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Poll, Waker},
+    task::Poll,
     time::{Duration, Instant},
 };
 
+use futures_util::task::AtomicWaker;
 use onewindow::Call;
 
 use crate::dynamo::{Client, Cost, Transport, failure};
 
 /// When follow-ups are sent.
-#[derive(Debug)]
 pub enum AfterAnswer<T> {
     /// At the next [`Limiter::flush`](super::Limiter::flush), for edge guests: only the guest knows when
     /// its answer was sent.
     Keep,
-    /// At once, in a task that this function spawns for them.
-    Spawn(fn(FollowUp<T>)),
+    /// At once, in a task that this function spawns for them. It may capture a runtime's handle or an
+    /// event's `waitUntil`.
+    Spawn(Arc<dyn Fn(FollowUp<T>) + Send + Sync>),
+}
+
+impl<T> AfterAnswer<T> {
+    /// At once, in a task that `spawn` spawns for them.
+    pub fn spawn(spawn: impl Fn(FollowUp<T>) + Send + Sync + 'static) -> Self {
+        Self::Spawn(Arc::new(spawn))
+    }
+}
+
+impl<T> fmt::Debug for AfterAnswer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keep => "Keep",
+            Self::Spawn(_) => "Spawn(..)",
+        })
+    }
 }
 
 /// The follow-ups of one answer.
@@ -80,7 +97,7 @@ impl<T: Transport> FollowUps<T> {
     pub(super) fn begin(&self, client: &Client<T>, calls: Vec<Call>) -> usize {
         let begun = calls.len();
         if begun > 0 {
-            match self.after {
+            match &self.after {
                 AfterAnswer::Keep => lock(&self.kept).extend(calls),
                 AfterAnswer::Spawn(spawn) => spawn(self.follow_up(client, calls)),
             }
@@ -98,15 +115,18 @@ impl<T: Transport> FollowUps<T> {
         if !kept.is_empty() {
             self.follow_up(client, kept).run().await;
         }
+        let task = self.counts.wait();
         poll_fn(|context| {
-            let mut open = lock(&self.counts.open);
-            if open.follow_ups == 0 {
-                return Poll::Ready(());
-            }
-            open.waiting.push(context.waker().clone());
-            Poll::Pending
+            task.register(context.waker());
+            if lock(&self.counts.open).follow_ups == 0 { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+
+    /// The flushes that wait, or did until lately.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.counts.open).waiting.len()
     }
 
     pub(super) fn stats(&self) -> FollowUpStats {
@@ -124,17 +144,23 @@ struct Counts {
     open: Mutex<OpenCount>,
 }
 
-/// The number of follow-ups that are not done, and the tasks that wait for their end.
-#[derive(Default)]
-struct OpenCount {
-    follow_ups: usize,
-    waiting: Vec<Waker>,
+impl Counts {
+    /// A place for the task of one flush, to be woken when all follow-ups are done.
+    fn wait(&self) -> Arc<AtomicWaker> {
+        let task = Arc::default();
+        let mut open = lock(&self.open);
+        // A flush that ended or was dropped waits no more.
+        open.waiting.retain(|task| task.strong_count() > 0);
+        open.waiting.push(Arc::downgrade(&task));
+        task
+    }
 }
 
-impl fmt::Debug for OpenCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenCount").field("follow_ups", &self.follow_ups).finish_non_exhaustive()
-    }
+/// The number of follow-ups that are not done, and the flushes that wait for their end.
+#[derive(Debug, Default)]
+struct OpenCount {
+    follow_ups: usize,
+    waiting: Vec<Weak<AtomicWaker>>,
 }
 
 /// Counts as one follow-up that is not done, until it is dropped for whatever reason.
@@ -153,8 +179,8 @@ impl Drop for Open {
         let mut open = lock(&self.0.open);
         open.follow_ups -= 1;
         let done = if open.follow_ups == 0 { mem::take(&mut open.waiting) } else { Vec::new() };
-        drop(open); // whoever is woken may ask at once
-        done.into_iter().for_each(Waker::wake);
+        drop(open); // a woken task may lock it at once
+        done.iter().filter_map(Weak::upgrade).for_each(|task| task.wake());
     }
 }
 

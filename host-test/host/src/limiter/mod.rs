@@ -60,7 +60,7 @@ impl Limiter<Http> {
     #[must_use]
     pub fn new(engine: impl Into<Engine>, client: Client, options: LimiterOptions) -> Self {
         let spawn = |follow_up: FollowUp<Http>| drop(tokio::spawn(follow_up.run()));
-        Self::over(engine, client, options, AfterAnswer::Spawn(spawn))
+        Self::over(engine, client, options, AfterAnswer::spawn(spawn))
     }
 }
 
@@ -73,16 +73,15 @@ impl<T: Transport> Limiter<T> {
         options: LimiterOptions,
         after: AfterAnswer<T>,
     ) -> Self {
-        let bound = options.remembered_subjects;
         let follow_ups = FollowUps::new(after, options.follow_up_deadline);
         Self {
             inner: Arc::new(Inner {
                 engine: engine.into(),
                 client,
+                hints: Hints::new(options.remembered_subjects),
+                chains: Chains::default(),
+                configurations: Configurations::default(),
                 options,
-                hints: Hints::new(bound),
-                chains: Chains::new(bound),
-                configurations: Configurations::new(bound),
                 follow_ups,
             }),
         }

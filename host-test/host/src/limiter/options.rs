@@ -29,7 +29,8 @@ pub struct LimiterOptions {
     pub follow_up_deadline: Duration,
     /// What to do where the table did not answer in time.
     pub on_unavailable: OnUnavailable,
-    /// Subjects remembered at most; about 200 bytes each. 0 remembers nothing.
+    /// Subjects whose hint is remembered, at most; about 200 bytes each. 0 remembers no hint. What the table
+    /// configures and the chains of entities have a bound of their own, 10,000 entries each.
     pub remembered_subjects: usize,
     /// How long a rejection by the table is repeated from memory, at most.
     ///
@@ -41,7 +42,7 @@ pub struct LimiterOptions {
     /// that bring no limits, in one batch. None: it is never read, and a request without limits uses
     /// every limit as the item stores it.
     pub keep_configuration_for: Option<Duration>,
-    /// A function that is called with a record of every answer.
+    /// A function that is called with a record of every answer. Where it panics, the answer stands.
     pub recorder: Option<Recorder>,
 }
 

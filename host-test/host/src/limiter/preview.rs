@@ -27,15 +27,17 @@ impl<T: Transport> Limiter<T> {
         mut limits: Vec<Limit>,
         cost: &mut Cost,
     ) -> Result<PreviewOutcome, Outcome> {
+        let deadline = self.deadline();
         if limits.is_empty()
-            && let Some((configuration, _)) = self.configuration(&subject, self.deadline(), cost).await?
+            && let Some((configuration, _)) = self.configuration(&subject, deadline, cost).await?
         {
             limits.clone_from(&configuration.limits);
         }
         let hints = &self.inner.hints;
         let key = subject.hint_key();
         let known = hints.get(&key);
-        let driven = self.drive(|engine| engine.preview(subject, limits, known.as_ref()), cost).await;
+        let driven =
+            self.drive(|engine| engine.preview(subject, limits, known.as_ref()), deadline, cost).await;
         let PreviewDecision { outcome, hint } = driven?;
         if hint.key == key {
             hints.learn_shard_count(hint, self.now_ms());

@@ -13,7 +13,8 @@ impl<T: Transport> Limiter<T> {
     pub async fn settle(&self, table: &str, lease: &str, actual: Vec<Amount>) -> Settled {
         recorded(self.recorder(), async {
             let mut cost = Cost::default();
-            let driven = self.drive(|engine| engine.settle(table, lease, actual), &mut cost).await;
+            let driven =
+                self.drive(|engine| engine.settle(table, lease, actual), self.deadline(), &mut cost).await;
             if let Ok(lease) = Lease::decode(lease) {
                 // What was rejected before may fit now.
                 self.inner.hints.forget_rejections(&lease.subject(table).hint_key());

@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -86,6 +87,9 @@ const fn outcome_name(outcome: &Outcome) -> &'static str {
 }
 
 /// A function that is called with the record of every answer, before the answer is returned.
+///
+/// Where it panics, the panic is logged and the answer is returned: its tokens are debited. A guest that is
+/// compiled to abort at a panic ends all the same.
 #[derive(Clone)]
 pub struct Recorder(Arc<dyn Fn(&AnswerRecord) + Send + Sync>);
 
@@ -113,7 +117,11 @@ pub(super) async fn recorded<A: Recorded>(recorder: Option<&Recorder>, answer: i
     let began = Instant::now();
     let answer = answer.await;
     if let Some(Recorder(record)) = recorder {
-        record(&AnswerRecord { latency_ms: milliseconds(began.elapsed()), ..answer.record() });
+        let said = AnswerRecord { latency_ms: milliseconds(began.elapsed()), ..answer.record() };
+        // The limiter shares no state with the recorder, so nothing of it can be half done.
+        if catch_unwind(AssertUnwindSafe(|| record(&said))).is_err() {
+            tracing::error!(operation = said.operation, "the recorder panicked; the answer stands");
+        }
     }
     answer
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -18,11 +21,17 @@ use crate::dynamo::{ClientConfig, Cost, Credentials, Received};
 struct Script {
     answers: Mutex<VecDeque<Received>>,
     sent: Mutex<Vec<Request<String>>>,
+    /// The time each request was given.
+    left: Mutex<Vec<Duration>>,
+    /// How long a reply is on its way, at least.
+    spent: Duration,
 }
 
 impl Transport for Script {
-    async fn send(&self, request: Request<String>, _: Duration) -> Received {
+    async fn send(&self, request: Request<String>, timeout: Duration) -> Received {
         self.sent.lock().unwrap().push(request);
+        self.left.lock().unwrap().push(timeout);
+        std::thread::sleep(self.spent);
         let answer = self.answers.lock().unwrap().pop_front();
         answer.unwrap_or_else(|| Received::failed("nobody is there"))
     }
@@ -37,8 +46,15 @@ fn refusal(kind: &str, message: &str, date: &'static str) -> Received {
 
 fn limiter(answers: Vec<Received>, options: LimiterOptions) -> Limiter<Script> {
     let script = Script { answers: Mutex::new(answers.into()), ..Script::default() };
-    let config = ClientConfig::new("http://127.0.0.1:8000", "r", Credentials::unchecked());
-    Limiter::over(Engine::native(), Client::over(script, config).unwrap(), options, AfterAnswer::Keep)
+    over(script, options, AfterAnswer::Keep)
+}
+
+fn over(script: Script, options: LimiterOptions, after: AfterAnswer<Script>) -> Limiter<Script> {
+    let config = ClientConfig {
+        attempt_timeout: Duration::MAX,
+        ..ClientConfig::new("http://127.0.0.1:8000", "r", Credentials::unchecked())
+    };
+    Limiter::over(Engine::native(), Client::over(script, config).unwrap(), options, after)
 }
 
 fn acquire(limiter: &Limiter<Script>) -> Answer {
@@ -132,4 +148,104 @@ fn what_follows_an_answer_is_kept_until_the_flush() {
     assert_eq!(limiter.follow_up_stats(), FollowUpStats { calls: 2, failed: 1 });
     limiter.flush().now_or_never().expect("nothing is kept");
     assert_eq!(sent(&limiter), 2);
+}
+
+/// Calls that follow an answer, handed to a function that captured where to put them.
+#[test]
+fn a_function_that_spawns_may_capture_and_a_flush_waits_for_its_tasks_once() {
+    let spawned = Arc::new(Mutex::new(Vec::<FollowUp<Script>>::new()));
+    let kept = Arc::clone(&spawned);
+    let after = AfterAnswer::spawn(move |follow_up| kept.lock().unwrap().push(follow_up));
+    let limiter = over(Script::default(), LimiterOptions::default(), after);
+    let call = Call { operation: "UpdateItem", body: "{}".into(), resend: onewindow::Resend::Idempotent };
+    limiter.begin(vec![call]);
+    let mut flush = Box::pin(limiter.flush());
+    for _ in 0..3 {
+        assert_eq!((&mut flush).now_or_never(), None);
+        assert_eq!(limiter.flush().now_or_never(), None, "and this flush is dropped");
+        assert!(limiter.inner.follow_ups.waiting() <= 2);
+    }
+    let woken = Arc::new(Woken::default());
+    let waker = std::task::Waker::from(Arc::clone(&woken));
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(flush.poll_unpin(&mut context).is_pending());
+    spawned.lock().unwrap().clear();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    assert!(flush.poll_unpin(&mut context).is_ready());
+}
+
+/// Counts how often a task is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn unconfigured() -> Received {
+    let body = r#"{"Responses":{},"UnprocessedKeys":{}}"#.into();
+    Received { reply: Reply::Http { status: 200, body }, date: None }
+}
+
+/// The limits are left to the table, which configures none.
+fn without_limits() -> AcquireRequest {
+    AcquireRequest {
+        subject: Subject::new("t", "ns", "e", "r"),
+        consume: vec![Amount::new("session", 1)],
+        ..AcquireRequest::default()
+    }
+}
+
+/// A transport that is slow for a known time. The time a call gets is what its predecessors left.
+#[test]
+fn the_configuration_and_the_machine_share_one_deadline() {
+    let spent = Duration::from_millis(20);
+    let requests: [fn(&Limiter<Script>); 3] = [
+        |limiter| drop(limiter.acquire(without_limits()).now_or_never().unwrap()),
+        |limiter| drop(limiter.acquire_cascading(without_limits()).now_or_never().unwrap()),
+        |limiter| {
+            drop(limiter.preview(without_limits().subject, Vec::new()).now_or_never().unwrap());
+        },
+    ];
+    for request in requests {
+        let denied = refusal("AccessDeniedException", "no", "Sun, 30 Aug 2015 12:36:00 GMT");
+        let script =
+            Script { answers: Mutex::new([unconfigured(), denied].into()), spent, ..Script::default() };
+        let options = LimiterOptions {
+            deadline: Duration::from_secs(3600),
+            keep_configuration_for: Some(Duration::ZERO),
+            ..LimiterOptions::default()
+        };
+        let limiter = over(script, options, AfterAnswer::Keep);
+        request(&limiter);
+        let left = limiter.client().transport().left.lock().unwrap();
+        assert!(matches!(left[..], [configuration, machine] if machine + spent <= configuration), "{left:?}");
+    }
+}
+
+#[test]
+fn configuration_is_kept_where_no_hint_is() {
+    let denied = || refusal("AccessDeniedException", "no", "Sun, 30 Aug 2015 12:36:00 GMT");
+    let options = LimiterOptions {
+        remembered_subjects: 0,
+        keep_configuration_for: Some(Duration::from_secs(3600)),
+        ..LimiterOptions::default()
+    };
+    let limiter = limiter(vec![unconfigured(), denied(), denied()], options);
+    for sent_so_far in [2, 3] {
+        let answer = limiter.acquire(without_limits()).now_or_never().unwrap();
+        assert!(matches!(answer.decision.outcome, Outcome::Misconfigured(_)), "{answer:?}");
+        assert_eq!(sent(&limiter), sent_so_far);
+    }
+}
+
+#[test]
+fn a_recorder_that_panics_harms_no_answer() {
+    let denied = refusal("AccessDeniedException", "no", "Sun, 30 Aug 2015 12:36:00 GMT");
+    let recorder = Some(Recorder::new(|_| panic!("the recorder's own fault")));
+    let limiter = limiter(vec![denied], LimiterOptions { recorder, ..LimiterOptions::default() });
+    let answer = acquire(&limiter);
+    assert!(matches!(answer.decision.outcome, Outcome::Misconfigured(_)), "{answer:?}");
 }

@@ -6,6 +6,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+/// The bound of what has no option for it, entries.
+pub(super) const BOUND: usize = 10_000;
+
 /// A map of two generations. An entry that is used moves to the young generation. When that is full, the old
 /// one is dropped, and the young one becomes the old one. So the most recently used entries, half of the
 /// bound, are always kept.

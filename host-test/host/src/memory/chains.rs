@@ -1,16 +1,18 @@
 //! The entities above an entity, as the last cascade found them.
 
-use super::bounded::Bounded;
+use super::bounded::{BOUND, Bounded};
 
 #[derive(Debug)]
 pub(crate) struct Chains(Bounded<Vec<String>>);
 
-impl Chains {
-    /// Remembers the chains of at most this many entities; 0 remembers nothing.
-    pub(crate) fn new(bound: usize) -> Self {
-        Self(Bounded::new(bound))
+impl Default for Chains {
+    /// Remembers the chains of at most [`BOUND`] entities.
+    fn default() -> Self {
+        Self(Bounded::new(BOUND))
     }
+}
 
+impl Chains {
     /// The entities above, the nearest first; empty where none is known.
     pub(crate) fn get(&self, key: &str) -> Vec<String> {
         self.0.lock().get(key).cloned().unwrap_or_default()

@@ -7,17 +7,19 @@ use std::{
 
 use onewindow::config::Configuration;
 
-use super::bounded::Bounded;
+use super::bounded::{BOUND, Bounded};
 
 #[derive(Debug)]
 pub(crate) struct Configurations(Bounded<(Instant, Arc<Configuration>)>);
 
-impl Configurations {
-    /// Keeps the configuration of at most this many subjects; 0 keeps none.
-    pub(crate) fn new(bound: usize) -> Self {
-        Self(Bounded::new(bound))
+impl Default for Configurations {
+    /// Keeps the configuration of at most [`BOUND`] subjects.
+    fn default() -> Self {
+        Self(Bounded::new(BOUND))
     }
+}
 
+impl Configurations {
     /// The configuration, where it was read less than `keep_for` ago.
     pub(crate) fn get(&self, key: &str, keep_for: Duration) -> Option<Arc<Configuration>> {
         let mut entries = self.0.lock();

@@ -1,5 +1,5 @@
-//! What a limiter remembers between requests, within one bound. Losing any of it costs round trips,
-//! never correctness.
+//! What a limiter remembers between requests, each kind within its bound. Losing any of it costs round
+//! trips, never correctness.
 
 mod bounded;
 mod chains;

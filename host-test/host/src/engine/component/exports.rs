@@ -1,4 +1,5 @@
-//! The functions of the world `quota`, by their names in `wit/` and with the library's own types.
+//! The functions of the world `quota`, by their names in `wit/` and with the library's own types. For this
+//! repository's measurements; no promise of stability, because wasmtime's types are in it.
 
 use onewindow::{
     AcquireRequest, Amount, Hint, Limit, Subject,

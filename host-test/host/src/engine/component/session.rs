@@ -5,12 +5,15 @@ use std::{marker::PhantomData, mem};
 use onewindow::{Error, ErrorCode, Reply, Step, contract::Decided};
 use wasmtime::{Store, component::ResourceAny};
 
-use super::{Component, Instance, exports::Quota};
+use super::{
+    exports::Quota,
+    pool::{Instance, Pool},
+};
 use crate::engine::machine::Machine;
 
 /// A machine of the component, and its instance.
 pub(super) struct Session<D> {
-    component: Component,
+    pool: Pool,
     state: State,
     decides: PhantomData<fn() -> D>,
 }
@@ -45,15 +48,15 @@ impl From<Fault> for Error {
 
 impl<D> Session<D> {
     pub(super) fn begin(
-        component: &Component,
+        pool: &Pool,
         construct: impl FnOnce(&mut Store<()>, &Quota) -> wasmtime::Result<ResourceAny>,
     ) -> Self {
-        let begun = component.instance().and_then(|mut instance| {
+        let begun = pool.instance().and_then(|mut instance| {
             let machine = construct(&mut instance.store, &instance.quota)?;
             Ok(State::Running(Box::new(instance), machine))
         });
         let state = begun.unwrap_or_else(|error| State::Broken(Fault::new(&error)));
-        Self { component: component.clone(), state, decides: PhantomData }
+        Self { pool: pool.clone(), state, decides: PhantomData }
     }
 
     /// Runs one step. After a fault the instance is discarded.
@@ -69,7 +72,7 @@ impl<D> Session<D> {
                 return Err(fault);
             }
         };
-        let fuelled = instance.store.set_fuel(self.component.step_fuel());
+        let fuelled = instance.store.set_fuel(self.pool.step_fuel());
         let taken = fuelled.and_then(|()| take(&mut instance, machine)).map_err(|error| Fault::new(&error));
         self.state = match &taken {
             Ok(_) => State::Running(instance, machine),
@@ -83,9 +86,9 @@ impl<D> Session<D> {
 impl<D> Drop for Session<D> {
     fn drop(&mut self) {
         if let State::Running(mut instance, machine) = mem::replace(&mut self.state, State::gone()) {
-            let dropped = instance.store.set_fuel(self.component.step_fuel());
+            let dropped = instance.store.set_fuel(self.pool.step_fuel());
             if dropped.and_then(|()| machine.resource_drop(&mut instance.store)).is_ok() {
-                self.component.give_back(*instance);
+                self.pool.put_back(*instance);
             }
         }
     }

@@ -15,9 +15,11 @@ mod source;
 use std::path::Path;
 
 /// The roots of the crates that are checked, from the folder `host-test`.
-const ROOTS: [&str; 10] = [
+const ROOTS: [&str; 12] = [
     "cli/src/main.rs",
+    "host/src/lib.rs",
     "perf/src/main.rs",
+    "surface/src/lib.rs",
     "verify/conformance/src/main.rs",
     "verify/fleet/src/main.rs",
     "verify/model/src/lib.rs",
