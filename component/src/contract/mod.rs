@@ -1,11 +1,11 @@
 //! The records of `wit/` that the library spells differently, and the conversions, once for both sides: the
 //! component answers in these, a host that loads it reads these. What is not here is the same on both sides.
 
-mod host;
-mod machine;
+mod from_contract;
 mod records;
+mod to_contract;
 
-pub use host::Decided;
+pub use from_contract::Decided;
 pub use records::{
     Call, Configuration, Decision, Ending, HttpReply, LevelDecision, Outcome, Previewed, Reply, Settled, Step,
 };

@@ -80,7 +80,7 @@ enum Machine {
     LookUp(Record),
     LookingUp(Record),
     /// The request is invalid.
-    Unfit(Error),
+    Invalid(Error),
     Ended,
 }
 
@@ -104,7 +104,7 @@ impl enforce::Guest for Component {
             }
             _ => {
                 let read = decimal(count);
-                Machine::Unfit(Error::invalid(&[&read, " levels without a cascade, expected 1"]))
+                Machine::Invalid(Error::invalid(&[&read, " levels without a cascade, expected 1"]))
             }
         })
     }
@@ -198,7 +198,7 @@ impl Machine {
                 Ok((Self::LookingUp(record), call))
             }
             (Self::LookingUp(record), [reply]) => Err(record.read(reply)?),
-            (Self::Unfit(error), _) => Err(error.into()),
+            (Self::Invalid(error), _) => Err(error.into()),
             (Self::Ended, _) => Err(Error::misuse("the machine has already decided").into()),
             (_, replies) => Err(Error::miscounted(replies.len(), "one for each call").into()),
         }

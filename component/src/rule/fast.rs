@@ -7,7 +7,7 @@ use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 
 use crate::{
     item::{Attribute, Field, Shard},
-    rule::gate::{names_parent, served},
+    rule::gate::{debitable, names_parent},
     rule::materialise::{Debit, Settings},
     rule::window::{Window, newest_ended_ms},
     types::key::STATE_SK,
@@ -82,7 +82,7 @@ pub(crate) fn write(
     clauses.require(Term::compare(wcu(Field::Tokens), Test::AtLeast, WCU_MILLI));
     clauses.push(Term::unless_absent(Field::Ttl.into(), Test::More, now_ms.div_euclid(1000)));
     clauses.push(Term::unless_absent(Field::ValidUntil.into(), Test::More, now_ms));
-    clauses.extend(served(settings.parent));
+    clauses.extend(debitable(settings.parent));
     clauses.extend(names_parent(settings.parent));
     ConditionalWrite {
         pk: subject.bucket_pk(shard),

@@ -9,7 +9,7 @@ use crate::{
 
 /// The conditions of every debit: the item is not switched off, and it debits a parent exactly where the
 /// request does. That it names the same `parent` is another condition ([`names_parent`]).
-pub(crate) fn served(parent: Option<&str>) -> [Vec<Term>; 2] {
+pub(crate) fn debitable(parent: Option<&str>) -> [Vec<Term>; 2] {
     let not = |field: Field| {
         vec![Term::absent(field), Term::with(field.into(), Test::NotEqual, Value::Boolean(true))]
     };

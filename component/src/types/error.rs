@@ -78,7 +78,7 @@ impl Error {
     }
 
     pub(crate) fn unsupported(what: &str) -> Self {
-        let message = [what, ", which this version cannot serve; nothing was taken"].concat();
+        let message = [what, ", which this version cannot serve; nothing was debited"].concat();
         Self { code: ErrorCode::Unsupported, message }
     }
 

@@ -19,7 +19,7 @@ async function walk(options, path, full) {
   const { page, close } = await open(site, { zone: "Europe/Berlin", ...options });
   await page.getByRole("tab", { name: "How a reset works" }).click();
   for (let step = 1; step < 4; step += 1) await page.getByRole("button", { name: "Next" }).click();
-  await page.locator("h2", { hasText: "Telling the others" }).waitFor();
+  await page.locator("h2", { hasText: "Propagating to the other shards" }).waitFor();
   // The focus is for those who move with the keyboard.
   await page.evaluate(() => document.activeElement.blur());
   await page.screenshot({ path, fullPage: full, animations: "disabled" });

@@ -4,13 +4,13 @@
     doc = "Session quotas over DynamoDB: the limiter's loop, for edge guests."
 )]
 
+mod cache;
 pub mod clock;
 pub mod dynamo;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 pub mod engine;
 pub mod limiter;
-mod memory;
 #[cfg(feature = "refill")]
 pub mod refill;
 #[cfg(feature = "native")]

@@ -45,7 +45,7 @@ impl Acquire {
         let from = self.shard_count;
         let write = self.doubling(from, image, unmarked);
         self.tries.doubled = true;
-        self.state = State::Doubling { shard, from, marking: unmarked.is_some() };
+        self.state = State::Doubling { shard, from, stores_grant_count: unmarked.is_some() };
         self.perform(&write)
     }
 
@@ -63,7 +63,7 @@ impl Acquire {
                     clauses.require(Term::absent(of(Field::GrantCount)));
                     clauses.require(Term::compare(of(Field::Tokens), Test::Equal, state.tokens_milli));
                 }
-                _ => clauses.push(marked(&quota)),
+                _ => clauses.push(has_grant_count(&quota)),
             }
         }
         ConditionalWrite {
@@ -103,7 +103,7 @@ impl Acquire {
         let doubled = from.saturating_mul(2);
         for shard in 1..from {
             let mut clauses = vec![vec![Term::compare(Field::ShardCount, Test::Less, doubled)]];
-            clauses.extend(quotas.iter().map(marked));
+            clauses.extend(quotas.iter().map(has_grant_count));
             let write = ConditionalWrite {
                 pk: self.request.subject.bucket_pk(shard),
                 sk: Cow::Borrowed(STATE_SK),
@@ -118,7 +118,7 @@ impl Acquire {
         &mut self,
         shard: u32,
         from: u32,
-        marking: bool,
+        stores_grant_count: bool,
         image: Option<&Attributes<'_>>,
     ) -> Next {
         let Some(image) = image.map(Attributes::shard).transpose()? else {
@@ -129,7 +129,7 @@ impl Acquire {
         if image.shard_count >= self.shard_count && self.shard_count > from {
             return self.fast_on_new(from);
         }
-        if !marking && image.shard_count == from {
+        if !stores_grant_count && image.shard_count == from {
             // It was refused because of a grant without a `gc`. Storing the `gc` is tried only once: a balance
             // that changes all the time would refuse every attempt.
             return Ok(self.double(shard, &image, Some(&image)));
@@ -144,7 +144,7 @@ impl Acquire {
 }
 
 /// The quota's grant stores its own size, or the quota is not there at all.
-fn marked(limit: &Arc<str>) -> Vec<Term> {
+fn has_grant_count(limit: &Arc<str>) -> Vec<Term> {
     let of = |field: Field| field.of(limit);
     vec![Term::exists(of(Field::GrantCount)), Term::absent(of(Field::Tokens))]
 }

@@ -27,7 +27,7 @@ impl Acquire {
         self.learn_count_from([&after]);
         self.restamp(&after);
         let debits = self.debits.clone();
-        Ok(self.served(&[(after, debits)]))
+        Ok(self.admitted_on(&[(after, debits)]))
     }
 
     /// A changed window length holds from the next request on (R1): an item that stores another is

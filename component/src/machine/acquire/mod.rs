@@ -23,11 +23,11 @@
 //! | `double` | a shard count that is doubled |
 //! | `end` | the decision and the lease |
 
+mod decide;
 mod double;
-mod due;
-mod end;
 mod fast;
 mod join;
+mod locked;
 mod start;
 mod state;
 mod survey;
@@ -137,7 +137,7 @@ impl Acquire {
     fn step(&mut self, state: State, replies: &[Reply]) -> Next {
         match (state, replies) {
             (State::Start, []) => self.start(),
-            (State::Asking(preview), replies) => self.ask(preview, replies),
+            (State::Previewing(preview), replies) => self.preview(preview, replies),
             (State::Done, _) => Err(Error::misuse("the machine has already decided").into()),
             (state, [reply]) if !matches!(state, State::Start) => {
                 let answer = match read(reply) {
@@ -153,10 +153,10 @@ impl Acquire {
 
     fn answered(&mut self, state: State, answer: Answer<'_>) -> Next {
         match (state, answer) {
-            (State::Learning { shard, .. }, Answer::Read { items, incomplete: false }) => {
+            (State::ReadingLimits { shard, .. }, Answer::Read { items, incomplete: false }) => {
                 self.learned(shard, &items)
             }
-            (State::Learning { shard, reads }, Answer::Read { incomplete: true, .. }) => {
+            (State::ReadingLimits { shard, reads }, Answer::Read { incomplete: true, .. }) => {
                 self.learn(shard, reads)
             }
             (State::Fast { .. }, Answer::Landed(Some(image))) => self.fast_landed(&image),
@@ -168,8 +168,8 @@ impl Acquire {
             // Somebody else has materialised the shard: back to the fast write (6.3).
             (State::Locked(materialisation), Answer::Refused(_)) => self.fast(materialisation.id),
             (State::Doubling { from, .. }, Answer::Landed(image)) => self.doubled(from, image.as_ref()),
-            (State::Doubling { shard, from, marking }, Answer::Refused(image)) => {
-                self.not_doubled(shard, from, marking, image.as_ref())
+            (State::Doubling { shard, from, stores_grant_count }, Answer::Refused(image)) => {
+                self.not_doubled(shard, from, stores_grant_count, image.as_ref())
             }
             (State::Siblings { shard, own }, Answer::Read { items, incomplete }) => {
                 self.siblings_read(shard, own, &items, incomplete)

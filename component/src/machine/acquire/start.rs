@@ -27,7 +27,7 @@ impl Acquire {
         if self.debits.iter().all(|debit| debit.milli == 0) {
             let subject = self.request.subject.clone();
             let preview = Preview::new(subject, self.request.limits.clone(), self.request.hint.as_ref());
-            return self.ask(preview, &[]);
+            return self.preview(preview, &[]);
         }
         let shard = draw(self.request.seed, self.shard_count);
         let configured = |debit: &Debit| self.settings().limit(&debit.limit).is_some();
@@ -45,7 +45,7 @@ impl Acquire {
         }
         let slots: &[u32] = if shard == 0 { &[0] } else { &[0, shard] };
         let keys = self.request.subject.bucket_keys(slots);
-        self.state = State::Learning { shard, reads: reads.saturating_add(1) };
+        self.state = State::ReadingLimits { shard, reads: reads.saturating_add(1) };
         Ok(Step::Perform(vec![batch_read(&self.request.subject.table, &keys, false)]))
     }
 
@@ -65,10 +65,10 @@ impl Acquire {
     }
 
     /// A request of 0 tokens is a question (F3): answered from a read, over all shards.
-    pub(super) fn ask(&mut self, mut preview: Preview, replies: &[Reply]) -> Next {
+    pub(super) fn preview(&mut self, mut preview: Preview, replies: &[Reply]) -> Next {
         let report = match preview.advance(u64::try_from(self.now_ms).unwrap_or_default(), replies) {
             Step::Perform(calls) => {
-                self.state = State::Asking(preview);
+                self.state = State::Previewing(preview);
                 return Ok(Step::Perform(calls));
             }
             Step::Done(PreviewOutcome::Report(report)) => report,

@@ -14,12 +14,12 @@ use crate::{
 pub(super) enum State {
     Start,
     /// A read of an item, for limits that the configuration leaves out.
-    Learning {
+    ReadingLimits {
         shard: u32,
         reads: u32,
     },
     /// A preview, for a request of 0 tokens.
-    Asking(Preview),
+    Previewing(Preview),
     Fast {
         shard: u32,
     },
@@ -30,7 +30,7 @@ pub(super) enum State {
         shard: u32,
         from: u32,
         /// Whether the write also stores the size of grants.
-        marking: bool,
+        stores_grant_count: bool,
     },
     /// The read that a join is planned from. `own` is the slot's item where it exists and lacks a limit.
     Siblings {

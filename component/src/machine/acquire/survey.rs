@@ -56,7 +56,7 @@ impl Acquire {
             None => {
                 let rejection = survey.rejection(&self.request.consume);
                 let fits = rejection.retry_after_ms == 0 && rejection.never_fits.is_none();
-                match survey.mover() {
+                match survey.take_moving_join() {
                     // There is enough, but a donor holds tokens that must move before they can be gathered.
                     Some(join) if fits => Ok(self.send_join(join, shards, false)),
                     _ => Ok(self.rejected(rejection)),

@@ -90,7 +90,7 @@ impl Correction {
     }
 
     /// Plans again from the image of a refused write. False: the window is over, and the credit is dropped.
-    fn judge(&mut self, state: &LimitState, shard: &Shard) -> bool {
+    fn settle(&mut self, state: &LimitState, shard: &Shard) -> bool {
         if !self.is_credit() {
             return true;
         }
@@ -120,10 +120,10 @@ impl Part {
     }
 
     /// Plans again from the returned image. Returns why a correction was dropped.
-    pub(super) fn judge(&mut self, shard: &Shard) -> Option<Settlement> {
+    pub(super) fn settle(&mut self, shard: &Shard) -> Option<Settlement> {
         let mut worst = None;
         self.limits.retain_mut(|limit| match shard.limit(&limit.name) {
-            Some(state) if limit.judge(state, shard) => true,
+            Some(state) if limit.settle(state, shard) => true,
             Some(_) => {
                 worst = worst.take().or(Some(Settlement::WindowOver));
                 false

@@ -132,7 +132,7 @@ impl Settle {
                 Answer::Refused(Some(image)) if part.tries < MAX_TRIES => match image.shard() {
                     Ok(shard) => {
                         self.learn_count(&shard);
-                        part.judge(&shard).into_iter().for_each(|settlement| self.worsen(settlement));
+                        part.settle(&shard).into_iter().for_each(|settlement| self.worsen(settlement));
                         again.push(part);
                     }
                     Err(error) => self.worsen(Settlement::Failed(error.into())),

@@ -5,10 +5,10 @@
 mod candidate;
 mod owner;
 mod plan;
-mod planned;
+mod write;
 
 pub use self::{
     candidate::Candidate,
     plan::{Reading, as_sibling, joined_start_ms, plan},
-    planned::Join,
+    write::Join,
 };

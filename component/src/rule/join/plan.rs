@@ -2,7 +2,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{candidate::Candidate, planned::Join};
+use super::{candidate::Candidate, write::Join};
 use crate::{
     item::{Field, LimitState, Shard},
     rule::{

@@ -6,7 +6,7 @@ use alloc::{borrow::Cow, vec, vec::Vec};
 use super::{debit::Debit, limit::LimitMaterialisation, shard::Materialisation};
 use crate::{
     item::{Field, Owner, Shard},
-    rule::gate::{names_parent, served},
+    rule::gate::{debitable, names_parent},
     text::decimal,
     types::{key::STATE_SK, subject::Subject},
     write::{Action, Change, Clauses, ConditionalWrite, Term, Test, Value},
@@ -34,7 +34,7 @@ impl Materialisation {
         let mut changes = vec![Change::set(Field::LastRefill, self.last_refill_ms)];
         let mut clauses = vec![vec![Term::compare(Field::LastRefill, Test::Equal, read.last_refill_ms)]];
         if !debits.is_empty() {
-            clauses.extend(served(self.parent.as_deref()));
+            clauses.extend(debitable(self.parent.as_deref()));
         }
         // R11: where another writer set `vu` to 0 in between, another materialisation is needed.
         clauses.require(Term::as_read(Field::ValidUntil.into(), read.valid_until_ms));

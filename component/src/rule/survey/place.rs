@@ -103,7 +103,7 @@ impl ShardSurvey<'_> {
     }
 
     /// A slot whose join moves tokens from its donor, so that they can be gathered afterwards.
-    pub(crate) fn mover(&mut self) -> Option<Join> {
+    pub(crate) fn take_moving_join(&mut self) -> Option<Join> {
         let index = self.slots.iter().position(|slot| slot.join.moves())?;
         Some(self.slots.swap_remove(index).join)
     }

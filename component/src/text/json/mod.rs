@@ -4,8 +4,8 @@
 //! The reader accepts what RFC 8259 calls JSON and nothing else; the tests compare it with `serde_json`.
 //! That crate is not used in the component because its generic code is larger than all of the rules.
 
-mod plain;
 mod reader;
+mod unescaped;
 mod writer;
 
 pub(crate) use self::{

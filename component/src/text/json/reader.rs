@@ -2,7 +2,7 @@
 
 use alloc::borrow::Cow;
 
-use super::plain::plain_length;
+use super::unescaped::unescaped_length;
 
 /// The deepest nesting that is read.
 const DEEPEST: u8 = 128;
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         let mut string = Cow::Borrowed("");
         loop {
             let rest = self.text.get(self.at..).ok_or(Malformed)?;
-            let end = plain_length(rest);
+            let end = unescaped_length(rest);
             let plain = rest.get(..end).ok_or(Malformed)?;
             match &mut string {
                 Cow::Borrowed("") => string = Cow::Borrowed(plain),

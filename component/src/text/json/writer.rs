@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use super::plain::plain_length;
+use super::unescaped::unescaped_length;
 use crate::text::number::push_integer;
 
 /// Writes a text from front to back. It writes the commas; the caller closes what it opens.
@@ -69,7 +69,7 @@ impl Writer {
     pub(crate) fn strings(&mut self, parts: &[&str]) {
         self.value("\"");
         for part in parts {
-            if plain_length(part) < part.len() {
+            if unescaped_length(part) < part.len() {
                 part.chars().for_each(|char| self.char(char));
             } else {
                 self.text.push_str(part);

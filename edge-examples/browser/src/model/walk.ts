@@ -82,7 +82,7 @@ export function walk(engine: Engine, endMs: number): Scene[] {
 
   items = opener.after;
   scene({
-    title: "Telling the others",
+    title: "Propagating to the other shards",
     text: [
       "After the answer, one conditional write goes to each other shard [R2]: here is the new start. It never touches the tokens.",
       "It also notes how much the shard had consumed by then. The shards are now pending [R3]: they know the new window, but are not yet reset.",

@@ -7,13 +7,13 @@ use super::{
     exit::{DONE, FAULT, REJECTED},
     limit::amount,
     print,
-    question::QuestionArgs,
+    subject_args::SubjectArgs,
 };
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    question: QuestionArgs,
+    subject_args: SubjectArgs,
     /// The tokens to acquire, all or nothing: NAME=TOKENS, such as session=1.
     #[arg(required = true, value_name = "NAME=TOKENS", value_parser = amount)]
     consume: Vec<Amount>,
@@ -21,21 +21,21 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
-        let json = self.question.json;
-        let question = self.question.open().await?;
+        let json = self.subject_args.json;
+        let opened = self.subject_args.open().await?;
         let request = AcquireRequest {
-            subject: question.subject.clone(),
+            subject: opened.subject.clone(),
             consume: self.consume.clone(),
-            limits: question.limits.clone(),
+            limits: opened.limits.clone(),
             ..AcquireRequest::default()
         };
-        let answer = question.limiter.acquire(request).await;
+        let answer = opened.limiter.acquire(request).await;
         if json {
             print::line(&Document::of_decision(&self.consume, &answer.decision, answer.degraded).to_json());
         } else {
-            print::answer(&question.subject, &answer, question.limiter.options().clock.now_ms());
+            print::answer(&opened.subject, &answer, opened.limiter.options().clock.now_ms());
         }
-        question.close().await?;
+        opened.close().await?;
         Ok(match answer.decision.outcome {
             Outcome::Admitted(_) => DONE,
             Outcome::Rejected { .. }

@@ -8,11 +8,11 @@ mod exit;
 mod limit;
 mod preview;
 mod print;
-mod question;
 mod refill;
 mod serve;
 mod stop;
 mod store;
+mod subject_args;
 mod table;
 
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ enum Command {
     Serve(serve::Args),
     /// Acquire tokens once. Exit code 0: admitted, 1: rejected, 2: the request failed.
     Acquire(acquire::Args),
-    /// Show what is left on each shard, and when it comes back. Nothing is written.
+    /// Show what is left on each shard, and when each limit resets. Nothing is written.
     Preview(preview::Args),
     /// Consume the table's change stream: refills and resets before they are needed.
     Refill(refill::Args),

@@ -6,26 +6,26 @@ use onewindow_surface::http::Document;
 use super::{
     exit::{DONE, FAULT},
     print,
-    question::QuestionArgs,
+    subject_args::SubjectArgs,
 };
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    question: QuestionArgs,
+    subject_args: SubjectArgs,
 }
 
 impl Args {
     pub(crate) async fn run(self) -> anyhow::Result<u8> {
-        let json = self.question.json;
-        let question = self.question.open().await?;
-        let previewed = question.limiter.preview(question.subject.clone(), question.limits.clone()).await;
+        let json = self.subject_args.json;
+        let opened = self.subject_args.open().await?;
+        let previewed = opened.limiter.preview(opened.subject.clone(), opened.limits.clone()).await;
         if json {
-            print::line(&Document::of_preview(&question.subject, &previewed.outcome).to_json());
+            print::line(&Document::of_preview(&opened.subject, &previewed.outcome).to_json());
         } else {
-            print::preview(&question.subject, &previewed, question.limiter.options().clock.now_ms());
+            print::preview(&opened.subject, &previewed, opened.limiter.options().clock.now_ms());
         }
-        question.close().await?;
+        opened.close().await?;
         Ok(if matches!(previewed.outcome, PreviewOutcome::Report(_)) { DONE } else { FAULT })
     }
 }

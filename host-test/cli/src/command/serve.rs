@@ -54,9 +54,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Policy {
-    /// Let it through, counted nowhere.
+    /// Admit the request without debiting any tokens.
     Allow,
-    /// Turn it away with 503.
+    /// Refuse the request with status 503.
     Block,
 }
 

@@ -104,9 +104,9 @@ impl<T: Transport> Client<T> {
             let offset_ms = date.and_then(|date| offset_ms(&date, SystemTime::now()));
             let classified = classify(&reply);
             let left = deadline.saturating_duration_since(Instant::now());
-            match attempts.judge(&classified, call.resend, offset_ms, left) {
+            match attempts.decide(&classified, call.resend, offset_ms, left) {
                 Verdict::Keep => return (reply, sent),
-                Verdict::ByTheTablesClock(offset_ms) => {
+                Verdict::WithTableTime(offset_ms) => {
                     tracing::warn!(
                         target: "onewindow_host::dynamo",
                         offset_ms,

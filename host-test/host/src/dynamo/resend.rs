@@ -33,7 +33,7 @@ pub(super) enum Verdict {
     /// Wait, and send the call again.
     After(Duration),
     /// Send the call again at once, signed with the table's time, which is this far ahead of the host's, ms.
-    ByTheTablesClock(i64),
+    WithTableTime(i64),
 }
 
 /// The attempts at one call.
@@ -53,7 +53,7 @@ impl Attempts {
 
     /// What to do with the reply of the last attempt when `left` is the time that remains. `offset_ms` is how
     /// far the reply's `Date` is ahead of the host's clock.
-    pub(super) fn judge(
+    pub(super) fn decide(
         &mut self,
         reply: &Classification,
         resend: Resend,
@@ -71,7 +71,7 @@ impl Attempts {
             Classification::ClockSkew => match offset_ms {
                 Some(offset_ms) if !self.skew_corrected => {
                     self.skew_corrected = true;
-                    Verdict::ByTheTablesClock(offset_ms)
+                    Verdict::WithTableTime(offset_ms)
                 }
                 _ => Verdict::Keep,
             },
@@ -108,7 +108,7 @@ mod tests {
         for _ in 0..100 {
             let mut attempts = attempts(10, 35);
             for ceiling_ms in [10, 20, 35, 35] {
-                let Verdict::After(wait) = attempts.judge(&lost(), Resend::Idempotent, None, HOUR) else {
+                let Verdict::After(wait) = attempts.decide(&lost(), Resend::Idempotent, None, HOUR) else {
                     panic!("it gives up");
                 };
                 assert!(wait <= Duration::from_millis(ceiling_ms));
@@ -118,15 +118,15 @@ mod tests {
 
     #[test]
     fn no_wait_reaches_the_deadline() {
-        let verdict = attempts(10, 35).judge(&lost(), Resend::Idempotent, None, Duration::ZERO);
+        let verdict = attempts(10, 35).decide(&lost(), Resend::Idempotent, None, Duration::ZERO);
         assert_eq!(verdict, Verdict::Keep);
     }
 
     #[test]
     fn what_could_credit_twice_is_sent_again_only_where_nothing_was_written() {
         let throttled = Classification::Retry("throttled".into());
-        assert_eq!(attempts(10, 35).judge(&lost(), Resend::Never, None, HOUR), Verdict::Keep);
-        let again = attempts(10, 35).judge(&throttled, Resend::Never, None, HOUR);
+        assert_eq!(attempts(10, 35).decide(&lost(), Resend::Never, None, HOUR), Verdict::Keep);
+        let again = attempts(10, 35).decide(&throttled, Resend::Never, None, HOUR);
         assert!(matches!(again, Verdict::After(_)));
     }
 
@@ -134,9 +134,9 @@ mod tests {
     fn the_clock_is_corrected_once() {
         let skew = Classification::ClockSkew;
         let mut attempts = attempts(10, 35);
-        assert_eq!(attempts.judge(&skew, Resend::Never, None, HOUR), Verdict::Keep);
-        let corrected = attempts.judge(&skew, Resend::Never, Some(-7), HOUR);
-        assert_eq!(corrected, Verdict::ByTheTablesClock(-7));
-        assert_eq!(attempts.judge(&skew, Resend::Never, Some(-7), HOUR), Verdict::Keep);
+        assert_eq!(attempts.decide(&skew, Resend::Never, None, HOUR), Verdict::Keep);
+        let corrected = attempts.decide(&skew, Resend::Never, Some(-7), HOUR);
+        assert_eq!(corrected, Verdict::WithTableTime(-7));
+        assert_eq!(attempts.decide(&skew, Resend::Never, Some(-7), HOUR), Verdict::Keep);
     }
 }

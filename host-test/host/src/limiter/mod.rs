@@ -29,9 +29,9 @@ use onewindow::{Call, Outcome};
 #[cfg(feature = "native")]
 use crate::dynamo::Http;
 use crate::{
+    cache::{Chains, Configurations, Hints},
     dynamo::{Client, Transport},
     engine::Engine,
-    memory::{Chains, Configurations, Hints},
 };
 
 /// Enforces limits on a table. Cheap to clone; clones share everything.

@@ -11,9 +11,9 @@ use crate::clock::Clock;
 /// quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnavailable {
-    /// Let it through; it is counted nowhere.
+    /// Admit the request. No tokens are debited.
     Allow,
-    /// Turn it away.
+    /// Refuse the request.
     #[default]
     Block,
 }

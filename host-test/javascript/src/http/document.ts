@@ -34,7 +34,7 @@ export function ofAnswer(asked: Record<string, Whole>, { outcome, lease, degrade
       return { problem: problems.disabled() };
     case "unavailable":
       if (degraded) {
-        const detail = `let through, and counted nowhere: ${outcome.val}`;
+        const detail = `admitted without the table, no tokens debited: ${outcome.val}`;
         return { document: { admitted: false, degraded, detail, limits } };
       }
       return failure(outcome);

@@ -92,7 +92,7 @@ impl Document {
                 return Self(Content::Acquired(Acquired {
                     admitted: false,
                     degraded: true,
-                    detail: Some(format!("let through, and counted nowhere: {reason}")),
+                    detail: Some(format!("admitted without the table, no tokens debited: {reason}")),
                     limits: limits(),
                     lease: None,
                 }));

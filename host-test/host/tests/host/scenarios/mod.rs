@@ -544,7 +544,7 @@ async fn s13c_cascade_parent() {
         // Asked for by itself; `acquire_cascading` would serve it.
         let refused = |step: &str| {
             let what = "the entity debits a parent as well (cascade), which this version cannot serve";
-            format!("{step}: failed: {what}; nothing was taken, theirs admitted")
+            format!("{step}: failed: {what}; nothing was debited, theirs admitted")
         };
         play.differs(&[
             (

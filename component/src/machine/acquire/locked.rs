@@ -22,12 +22,12 @@ impl Acquire {
 
     /// The write landed: the items now hold what was planned.
     pub(super) fn locked_landed(&mut self, parts: &[(Materialisation, Vec<Debit>)]) -> Step {
-        let mut served = Vec::with_capacity(parts.len());
+        let mut parts_after = Vec::with_capacity(parts.len());
         for (materialisation, debits) in parts {
             self.propagate(materialisation);
-            served.push((materialisation.after(debits), debits.clone()));
+            parts_after.push((materialisation.after(debits), debits.clone()));
         }
-        self.served(&served)
+        self.admitted_on(&parts_after)
     }
 
     /// The opener propagates its windows to its siblings, after the answer (R2).

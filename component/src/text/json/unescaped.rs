@@ -3,7 +3,7 @@
 /// The length of the start of `text` that needs no escape. Most of the time of reading and writing is spent
 /// here, so eight bytes are searched at a time.
 #[inline(never)]
-pub(super) fn plain_length(text: &str) -> usize {
+pub(super) fn unescaped_length(text: &str) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
     // Sets the top bit of each byte that is below `least` (128 at most). A borrow may also set it in bytes
@@ -42,7 +42,7 @@ mod tests {
                 for after in ["", "\u{1f}", "\u{7f}\"", "é\\ more than eight bytes"] {
                     let text = format!("{}{}{after}", "~".repeat(before), char::from(byte));
                     assert_eq!(
-                        plain_length(&text),
+                        unescaped_length(&text),
                         text.bytes().position(needs_escape).unwrap_or(text.len()),
                         "{text:?}"
                     );

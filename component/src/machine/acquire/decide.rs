@@ -22,7 +22,7 @@ use crate::{
 
 impl Acquire {
     /// The shards as the writes left them, and what was debited of each.
-    pub(super) fn served(&mut self, parts: &[(Shard, Vec<Debit>)]) -> Step {
+    pub(super) fn admitted_on(&mut self, parts: &[(Shard, Vec<Debit>)]) -> Step {
         let leased = parts.iter().map(|(shard, debits)| self.lease_part(shard, debits)).collect();
         let mut limits = Vec::new();
         for debit in &self.debits {

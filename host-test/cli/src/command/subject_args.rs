@@ -14,7 +14,7 @@ use super::{
 const DEADLINE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
-pub(crate) struct QuestionArgs {
+pub(crate) struct SubjectArgs {
     /// Who is limited.
     entity: String,
     /// What is used.
@@ -33,26 +33,26 @@ pub(crate) struct QuestionArgs {
     pub(crate) json: bool,
 }
 
-/// A limiter on the table that was named, and the question to ask it.
-pub(crate) struct Question {
+/// A limiter on the table that was named, and what is asked of it.
+pub(crate) struct Opened {
     pub(crate) limiter: Limiter,
     pub(crate) store: Store,
     pub(crate) subject: Subject,
     pub(crate) limits: Vec<Limit>,
 }
 
-impl QuestionArgs {
-    pub(crate) async fn open(self) -> anyhow::Result<Question> {
+impl SubjectArgs {
+    pub(crate) async fn open(self) -> anyhow::Result<Opened> {
         let engine: Engine = self.engine.engine()?;
         let store = self.store.open().await?;
         let options = LimiterOptions { deadline: DEADLINE, ..LimiterOptions::default() };
         let limiter = Limiter::new(engine, store.client.clone(), options);
         let subject = Subject::new(&self.store.table, &self.namespace, &self.entity, &self.resource);
-        Ok(Question { limiter, store, subject, limits: self.limit })
+        Ok(Opened { limiter, store, subject, limits: self.limit })
     }
 }
 
-impl Question {
+impl Opened {
     /// Lets the follow-ups and the embedded engine finish.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         self.limiter.flush().await;
